@@ -1,0 +1,221 @@
+# Everything one does with this repository. It needs Linux, Go and make; what else a target needs, it builds or fetches
+# itself, once, below bin/ and dist/. The local cluster needs root besides.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# A clone that belongs to somebody else (a mounted folder, sudo) has no version that Go could stamp.
+export GOFLAGS ?= -buildvcs=false
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The operator's image: what `make image` builds, and what `make deploy` puts into a cluster of your own.
+IMG ?=
+# The Redis images that `make redis-images` builds; bin/images lists what there is.
+REDIS_IMAGES ?= redis-7.0
+# make run ARGS="--zap-log-level=debug"
+ARGS ?=
+# How many random schedules `make test-sim` tries; a failing one prints the command that replays it.
+export SEEDS ?= 200
+# make deflake FOCUS=TestX PKG=./internal/act COUNT=500
+FOCUS ?=
+PKG ?= ./...
+TAGS ?=
+COUNT ?= 1000
+# Set by .ci/run: a layer of tests that cannot run here is then a failure.
+REQUIRE_ALL ?=
+
+TOOLS := bin/tools
+CONTROLLER_GEN_VERSION := v0.23.0
+GOLANGCI_LINT_VERSION := v2.15.0
+CONTROLLER_GEN := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+KUBECTL ?= $(or $(shell command -v kubectl),$(CURDIR)/bin/kubectl)
+export KUBECTL
+
+# What make generate and make manifests write.
+GENERATED := ':(glob)**/zz_generated.*.go' config/crd/bases config/rbac/role.yaml
+
+# The cluster that a target works on, as shell variables: KUBECONFIG, and local=yes if it is the one that bin/cluster runs.
+define use_cluster
+	local=; own=$$(bin/cluster env 2>/dev/null | sed -n "s/^export KUBECONFIG=//p" | tr -d "\"'" || true); \
+	if [ -n "$${KUBECONFIG:-}" ]; then if [ "$$KUBECONFIG" = "$$own" ]; then local=yes; fi; \
+	elif bin/cluster status >/dev/null 2>&1; then export KUBECONFIG="$$own"; local=yes; \
+	else echo "No cluster. Either 'make cluster-up' starts one on this machine (Linux, root)," \
+		"or set KUBECONFIG to use one of yours: KUBECONFIG=~/.kube/config make $@" >&2; exit 1; fi
+endef
+
+# Before what takes minutes, not after.
+define need_root
+	if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
+		echo "make $@ runs a cluster on this machine, which takes root on Linux: 'sudo -E make $@'." \
+		"With a cluster of yours set KUBECONFIG, and use make deploy IMG=<an image it can pull>." >&2; exit 1; fi
+endef
+
+define go_install # MODULE,VERSION: aside first, so that a killed build leaves no half of a tool
+	@echo "[tools] $(notdir $@): building, a minute or two the first time ..."
+	@mkdir -p $(TOOLS); new=$$(mktemp -d $(TOOLS)/.new-XXXX); trap 'rm -rf "$$new"' EXIT; \
+	GOBIN=$(CURDIR)/$$new go install $(1)@$(2); mv "$$new/$(notdir $(1))" $@
+endef
+
+##@ Build
+
+.PHONY: build
+build: ## Build the operator: bin/manager.
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/manager ./cmd
+
+.PHONY: image
+image: build bin/images ## Build the operator's image without a container engine: dist/redis-operator.tar.
+	bin/images operator
+
+.PHONY: redis-images
+redis-images: bin/images ## Build Redis images from Debian's packages: dist/images/*.tar (REDIS_IMAGES="redis-7.0 ...").
+	bin/images redis $(REDIS_IMAGES)
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Generate the deep copy functions of api/.
+	$(CONTROLLER_GEN) object paths=./api/...
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from api/ and the operator's role from the markers in the code.
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=redis-operator paths=./internal/... paths=./cmd/... output:rbac:dir=config/rbac
+
+##@ Check
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint (.golangci.yml), the import rules of docs/design among it.
+	$(GOLANGCI_LINT) run
+
+.PHONY: verify
+verify: generate manifests ## Regenerate everything; nothing may differ from what is committed.
+	@changed=$$(git status --porcelain -- $(GENERATED)); if [ -n "$$changed" ]; then \
+		git --no-pager diff -- $(GENERATED); \
+		echo "verify: not what is committed (run 'make generate manifests' and commit):"; echo "$$changed"; exit 1; fi
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: test
+test: test-unit test-sim test-integration ## Run all tests; without root all but the end-to-end ones.
+	@if [ -n "$${KUBECONFIG:-}" ] || { [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; }; then $(MAKE) test-e2e; \
+	else echo "test: left out test-e2e, since a local cluster takes root on Linux (sudo -E make test; or set KUBECONFIG)"; \
+		[ -z "$(REQUIRE_ALL)" ]; fi
+
+.PHONY: test-unit
+test-unit: export CONTROLLER_GEN := $(CURDIR)/$(CONTROLLER_GEN)
+test-unit: $(CONTROLLER_GEN) ## Run the tests that need nothing but Go.
+	go test ./...
+
+.PHONY: test-sim
+test-sim: ## Run the simulation with SEEDS random schedules.
+	go test -count=1 ./test/sim/...
+
+.PHONY: test-integration
+test-integration: parts-apiserver redis-images ## Run the tests against a real API server and real Redis processes.
+	go test -tags integration -timeout 15m $$(grep -rl --include='*_test.go' '^//go:build.*integration' . | xargs -r -n1 dirname | sort -u)
+
+.PHONY: test-e2e
+test-e2e: ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
+	@if [ -z "$${KUBECONFIG:-}" ] && ! bin/cluster status >/dev/null 2>&1; then \
+		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
+	$(MAKE) deploy; $(use_cluster); \
+	go test -tags e2e -count=1 -timeout 40m ./test/e2e/...
+
+.PHONY: bench
+bench: ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
+	@$(use_cluster); go test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/...
+
+.PHONY: deflake
+deflake: ## Repeat tests in random order until one fails (FOCUS=TestX PKG=./internal/act TAGS=integration COUNT=1000).
+	@if [ -z "$(FOCUS)" ]; then echo "deflake: which test? For example make deflake FOCUS=TestX PKG=./internal/act"; exit 2; fi
+	@race=-race; command -v gcc >/dev/null || { race=; echo "deflake: without the race detector, which needs gcc"; }; \
+	go test $$race -tags '$(TAGS)' -shuffle=on -failfast -timeout 0 -count $(COUNT) -run '$(FOCUS)' $(PKG)
+
+##@ On a cluster: the one that KUBECONFIG names; if it names none, the local one
+
+.PHONY: demo
+demo: ## From nothing to a running three-node Redis, on a local cluster or on KUBECONFIG's.
+	@hack/demo
+
+.PHONY: install
+install: $(KUBECTL) ## Install the CRD.
+	@$(use_cluster); $(KUBECTL) apply --server-side --force-conflicts -k config/crd
+
+.PHONY: uninstall
+uninstall: $(KUBECTL) ## Remove the CRD, and with it every RedisCluster.
+	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: run
+run: build install ## Run the operator on this machine, outside the cluster (ARGS=flags).
+	@$(use_cluster); bin/manager $(ARGS)
+
+.PHONY: deploy
+deploy: $(KUBECTL) ## Install the operator; on a cluster of yours with IMG=<an image that it can pull>.
+	@$(use_cluster); mkdir -p dist/deploy; image=$(or $(IMG),redis-operator:dev); id=$$image; \
+	if [ -n "$$local" ] && [ -z "$(IMG)" ]; then \
+		$(MAKE) image; bin/cluster load dist/redis-operator.tar; id=$$(sha256sum dist/redis-operator.tar | cut -c1-16); \
+	elif [ -z "$(IMG)" ]; then \
+		echo "deploy: the cluster of $$KUBECONFIG has to pull the operator's image. Build and push one (Dockerfile), then:" \
+			"make deploy IMG=<registry>/redis-operator:<tag>" >&2; exit 1; fi; \
+	printf '%s\n' "$$overlay" | sed -e "s|IMAGE_ID|$$id|" -e "s|IMAGE|$$image|" >dist/deploy/kustomization.yaml; \
+	$(KUBECTL) apply --server-side --force-conflicts -k dist/deploy; \
+	$(KUBECTL) -n redis-operator-system rollout status deployment/redis-operator --timeout=180s
+
+# The annotation rolls the pods when the image has changed and its name has not.
+define overlay
+resources:
+- ../../config/default
+patches:
+- target: {kind: Deployment, name: redis-operator}
+  patch: |
+    - {op: replace, path: /spec/template/spec/containers/0/image, value: "IMAGE"}
+    - {op: add, path: /spec/template/metadata/annotations/cache.example.com~1image-id, value: "IMAGE_ID"}
+endef
+deploy: export overlay := $(overlay)
+
+.PHONY: undeploy
+undeploy: $(KUBECTL) ## Remove the operator and the CRD, and with it every RedisCluster.
+	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k config/default
+
+##@ Local cluster: a real Kubernetes of three nodes on this machine
+
+.PHONY: cluster-up
+cluster-up: ## Start it. The first time it is built from source, in about ten minutes; later it takes seconds.
+	@$(need_root)
+	@$(MAKE) parts bin/cluster image redis-images
+	bin/cluster up
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## Stop it and remove everything of it.
+	bin/cluster down
+
+##@ Help
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Not for people:
+
+.PHONY: parts parts-apiserver
+parts:
+	hack/build-parts
+parts-apiserver:
+	hack/build-parts etcd kube
+
+$(CURDIR)/bin/kubectl:
+	hack/build-parts kubectl
+
+# Go knows best whether there is something to build.
+.PHONY: bin/cluster bin/images
+bin/cluster bin/images: bin/%:
+	@CGO_ENABLED=0 go build -trimpath -o $@ ./hack/$*
+
+$(CONTROLLER_GEN):
+	$(call go_install,sigs.k8s.io/controller-tools/cmd/controller-gen,$(CONTROLLER_GEN_VERSION))
+
+$(GOLANGCI_LINT):
+	$(call go_install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
