@@ -1,0 +1,73 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/redis-operator/internal/redis"
+)
+
+// ErrNotThere: the process that something was to be done to is not there (any more), or not connected.
+var ErrNotThere = errors.New("that Redis process is not connected")
+
+// Do runs f on the standing connection to the pod's Redis, provided that it still is the process with this run id; else it
+// returns ErrNotThere and f is not run. After f, failed or not, the node is read again, so that Observations show what f did.
+//
+// A connection is one process, so f's commands reach the process meant or none. A command whose answer did not come may
+// have been carried out, or be carried out later by a process that was stopped.
+func (m *Monitor) Do(ctx context.Context, uid types.UID, runID string, f func(ctx context.Context, n *redis.Node) error) error {
+	w := m.watcher(uid)
+	if w == nil {
+		return ErrNotThere
+	}
+	node := w.process(runID)
+	if node == nil {
+		return ErrNotThere
+	}
+	err := f(ctx, node)
+	readErr := w.read(ctx, node)
+	if err == nil && readErr != nil {
+		return fmt.Errorf("read the node after a change: %w", readErr)
+	}
+	return err
+}
+
+// process is the standing connection, if it leads to the process with this run id.
+func (w *watcher) process(runID string) *redis.Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.node == nil || runID == "" || w.obs.Redis.RunID != runID {
+		return nil
+	}
+	select {
+	case <-w.node.Broken():
+		return nil
+	default:
+		return w.node
+	}
+}
+
+// NoteAccess keeps the hash of the access rules that were set on this process. It is forgotten with the process.
+func (m *Monitor) NoteAccess(uid types.UID, runID, hash string) {
+	m.note(uid, runID, func(o *Observation) { o.AccessHash = hash })
+}
+
+// NoteReplicationEpoch keeps the epoch whose replication password was set on this process. It is forgotten with the process.
+func (m *Monitor) NoteReplicationEpoch(uid types.UID, runID string, epoch int64) {
+	m.note(uid, runID, func(o *Observation) { o.ReplicationEpoch = epoch })
+}
+
+func (m *Monitor) note(uid types.UID, runID string, enter func(*Observation)) {
+	w := m.watcher(uid)
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if runID != "" && w.obs.Redis.RunID == runID {
+		enter(&w.obs)
+	}
+}

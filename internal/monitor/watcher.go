@@ -1,0 +1,153 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"example.com/redis-operator/internal/redis"
+	"example.com/redis-operator/internal/state"
+)
+
+// watcher keeps the connection to one pod's Redis.
+type watcher struct {
+	monitor *Monitor
+	group   *group
+	target  Target
+	log     logr.Logger
+	ctx     context.Context
+	stop    context.CancelFunc
+	// hurried asks for an answer now rather than at the next interval.
+	hurried chan struct{}
+	// reading is held from a question to its answer's entry in the memory: answers are entered in the order they were given.
+	reading sync.Mutex
+
+	mu  sync.Mutex
+	obs Observation
+	// node is the standing connection to the process that obs.Redis tells of; nil while there is none.
+	node *redis.Node
+	// changedAt is when anything that matters last changed.
+	changedAt time.Time
+	failures  failures
+}
+
+func newWatcher(m *Monitor, g *group, target Target) *watcher {
+	ctx, stop := context.WithCancel(m.ctx)
+	now := time.Now()
+	return &watcher{
+		monitor: m, group: g, target: target, ctx: ctx, stop: stop,
+		log:       m.log.WithValues("namespace", target.Namespace, "pod", target.Pod, "resource", g.owner.Name),
+		hurried:   make(chan struct{}, 1),
+		obs:       Observation{Link: state.LinkConnecting, LinkSince: now},
+		changedAt: now,
+	}
+}
+
+// inherit takes over what is known of the same address.
+func (w *watcher) inherit(old *watcher) { w.obs = old.observation() }
+
+func (w *watcher) observation() Observation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.obs
+}
+
+// hurry asks for an answer now. It never blocks.
+func (w *watcher) hurry() {
+	select {
+	case w.hurried <- struct{}{}:
+	default:
+	}
+}
+
+// run connects again and again until the watcher is stopped.
+func (w *watcher) run() {
+	defer w.stop()
+	for w.ctx.Err() == nil {
+		began := time.Now()
+		node, err := w.connect()
+		if err == nil {
+			began, err = w.follow(node)
+			w.disconnect(node)
+		}
+		if w.ctx.Err() == nil && err != nil {
+			w.pause(w.failed(err, began))
+		}
+	}
+}
+
+// connect dials, logs in and hears the node for the first time.
+func (w *watcher) connect() (*redis.Node, error) {
+	credentials := redis.Credentials{Username: w.target.Username, Password: w.target.Password}
+	node, err := redis.Connect(w.ctx, w.monitor.dial, w.target.address(), credentials)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.read(w.ctx, node); err != nil && !alive(err) {
+		node.Close()
+		return nil, err
+	}
+	return node, nil
+}
+
+// follow reads the node at intervals until that fails, and returns why, and when the failure began. The error is nil when a
+// connection that had held for a while broke: what that means the next attempt to connect will tell, and it should not wait.
+func (w *watcher) follow(node *redis.Node) (time.Time, error) {
+	start := time.Now()
+	timer := time.NewTimer(w.group.interval(start))
+	defer timer.Stop()
+	for {
+		began := time.Now()
+		select {
+		case <-w.ctx.Done():
+			return began, nil
+		case <-node.Broken():
+			if time.Since(start) < restlessInterval {
+				return began, errShortLived
+			}
+			return began, nil
+		case <-timer.C:
+		case <-w.hurried:
+		}
+		began = time.Now()
+		if err := w.read(w.ctx, node); err != nil && !alive(err) && !isBroken(node, err) {
+			return began, err
+		}
+		timer.Reset(w.group.interval(time.Now()))
+	}
+}
+
+// errShortLived: the node took the connection and ended it at once.
+var errShortLived = errors.New("the node closes each connection")
+
+// alive tells whether the error is an answer that says no more than that the node lives, such as BUSY.
+func alive(err error) bool { return redis.IsReply(err) && !redis.IsDenied(err) }
+
+// isBroken tells whether a command failed because the connection broke, rather than the connection was given up for want of an answer.
+func isBroken(node *redis.Node, err error) bool {
+	select {
+	case <-node.Broken():
+		return !errors.Is(err, context.DeadlineExceeded)
+	default:
+		return false
+	}
+}
+
+func (w *watcher) disconnect(node *redis.Node) {
+	node.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.node = nil
+}
+
+func (w *watcher) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.ctx.Done():
+	case <-timer.C:
+	}
+}
