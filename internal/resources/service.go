@@ -67,9 +67,12 @@ func newService(want *state.Want, name string) *corev1.Service {
 	}
 }
 
-// servicePort states the protocol, since server-side apply tells ports apart by number and protocol.
+// servicePort states the protocol, since server-side apply tells ports apart by number and protocol. Without a selector the
+// target port means nothing (the EndpointSlice has the pod's own), but its JSON is never left out, and 0 would not stay 0.
 func servicePort(want *state.Want) corev1.ServicePort {
-	return corev1.ServicePort{Name: portName, Port: want.Spec.Port, Protocol: corev1.ProtocolTCP}
+	return corev1.ServicePort{
+		Name: portName, Port: want.Spec.Port, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(want.Spec.Port),
+	}
 }
 
 // podPort leads to the pods' own port by its name: during a rollout that changes the port, pods listen on different ones.
