@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+)
+
+// startRuntime makes the node's namespaces and starts its containerd in them; the API server need not run for that.
+func (n Node) startRuntime(h Hierarchies) (*Process, error) {
+	if err := h.Create(n.Group("runtime")); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{"cni", "images", "var-lib", "var-log"} {
+		if err := os.MkdirAll(n.Dir(dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	kubeconfig, err := n.cluster.kubeconfig(n.Name())
+	if err != nil {
+		return nil, err
+	}
+	err = writeFiles(map[string]string{
+		n.Dir("containerd.toml"):         n.containerdConfig(),
+		n.Dir("cni", "10-pods.conflist"): n.cniConfig(),
+		n.Dir("kubelet.yaml"):            n.kubeletConfig(),
+		n.Dir("proxy.yaml"):              n.proxyConfig(),
+		n.Dir("kubeconfig"):              kubeconfig,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.plugIn(); err != nil {
+		return nil, err
+	}
+	progress("starting %s", n.Part("containerd"))
+	containerd, err := n.cluster.Start(h, n.containerd())
+	if err != nil {
+		return nil, err
+	}
+	return containerd, Await("answer of "+containerd.Name, 30*time.Second, []*Process{containerd}, n.dialContainerd)
+}
+
+func (n Node) dialContainerd() error {
+	connection, err := net.DialTimeout("unix", n.ContainerdSocket(), time.Second)
+	if err == nil {
+		_ = connection.Close()
+	}
+	return err
+}
+
+// startKubelet starts what makes the node part of the cluster, beside its containerd.
+func (n Node) startKubelet(h Hierarchies) ([]*Process, error) {
+	var started []*Process
+	for _, part := range []Part{n.kubelet(), n.proxy()} {
+		progress("starting %s", part.Name)
+		process, err := n.cluster.Start(h, part)
+		if err != nil {
+			return nil, err
+		}
+		started = append(started, process)
+	}
+	return started, nil
+}
+
+func (n Node) awaitReady(api *API, since time.Time, parts []*Process) error {
+	err := Await("readiness of the node "+n.Name(), 90*time.Second, parts, func() error { return api.NodeReady(n.Name(), since) })
+	if err != nil {
+		return err
+	}
+	return Await("rules of "+n.Part("proxy"), 30*time.Second, parts[1:], n.proxyHealthy)
+}
+
+// nodeMounts gives the node the folders in which machines differ, while it shares the rest of the host's files. The
+// mounts end with the node's last process, as those of a machine do; /run is empty after each start, as a machine's is.
+const nodeMounts = `mount --make-rshared / &&
+mount --bind "$1/var-lib" /var/lib &&
+mount --bind "$1/var-log" /var/log &&
+mount -t tmpfs -o mode=755 tmpfs /run &&
+shift && exec "$@"`
+
+func (n Node) containerd() Part {
+	return Part{Name: n.Part("containerd"), Group: n.Group("runtime"), Args: []string{
+		// By nsenter and not `ip netns exec`, which would mount another /sys, without the control groups.
+		"nsenter", "--net=" + netnsFile(n.Netns()), "unshare", "--mount", "--propagation", "private",
+		"sh", "-c", nodeMounts, "sh", n.Dir(),
+		n.cluster.Program("containerd"), "--config", n.Dir("containerd.toml"),
+	}}
+}
+
+// besideContainerd runs a program in the namespaces that the node's containerd is in.
+func (n Node) besideContainerd(name string, args ...string) Part {
+	containerd := strconv.Itoa(n.cluster.Running(n.Part("containerd")))
+	args = append([]string{"nsenter", "--target", containerd, "--mount", "--net"}, args...)
+	return Part{Name: n.Part(name), Group: n.Group("runtime"), Args: args}
+}
+
+func (n Node) kubelet() Part {
+	return n.besideContainerd("kubelet", n.cluster.Program("kubelet"),
+		"--config="+n.Dir("kubelet.yaml"), "--kubeconfig="+n.Dir("kubeconfig"),
+		"--hostname-override="+n.Name(), "--node-ip="+n.Addr().String(),
+		fmt.Sprintf("--node-labels=topology.kubernetes.io/zone=z%d", n.Number))
+}
+
+func (n Node) proxy() Part {
+	return n.besideContainerd("proxy", n.cluster.Program("kube-proxy"), "--config="+n.Dir("proxy.yaml"))
+}
+
+// proxyHealthy: kube-proxy says so once it has written all services' rules.
+func (n Node) proxyHealthy() error {
+	return getOK(fmt.Sprintf("http://%s:10256/healthz", n.Addr()))
+}
+
+// isRunning tells whether everything of the node is there; a cut cable does not matter.
+func (n Node) isRunning() bool {
+	for _, part := range []string{"containerd", "kubelet", "proxy"} {
+		if n.cluster.Running(n.Part(part)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// kill ends everything on the node at once, without the chance to say goodbye.
+func (n Node) kill(h Hierarchies) error {
+	if deviceExists(n.Veth()) {
+		if err := n.setCable("down"); err != nil {
+			return err
+		}
+	}
+	if err := h.Kill(n.Group()); err != nil {
+		return err
+	}
+	for _, part := range []string{"kubelet", "proxy", "containerd"} {
+		n.cluster.Stop(n.Part(part), 0)
+	}
+	return nil
+}
+
+// restart starts a dead node as a machine starts: its disk is as it was, its network and /run are new.
+func (n Node) restart(h Hierarchies) error {
+	began := time.Now()
+	if err := n.kill(h); err != nil {
+		return err
+	}
+	if err := n.unplugForGood(); err != nil {
+		return err
+	}
+	if err := h.Remove(n.Group()); err != nil {
+		return err
+	}
+	containerd, err := n.startRuntime(h)
+	if err != nil {
+		return err
+	}
+	kubelet, err := n.startKubelet(h)
+	if err != nil {
+		return err
+	}
+	api, err := n.cluster.API()
+	if err != nil {
+		return err
+	}
+	return n.awaitReady(api, began, append(kubelet, containerd))
+}

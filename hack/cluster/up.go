@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// up makes the cluster work, whatever it finds: nothing, a cluster that works, one with broken nodes, or remains.
+func up(c *Cluster) error {
+	began := time.Now()
+	h, err := findHierarchies()
+	if err != nil {
+		return err
+	}
+	if c.exists() {
+		if err := c.controlPlaneWorks(); err == nil {
+			return c.mend(h, began)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			progress("the cluster %s does not work (%v): starting anew", c.Name, err)
+		}
+	}
+	if err := clean(c, h); err != nil {
+		return err
+	}
+	if err := c.preflight(); err != nil {
+		return err
+	}
+	if err := c.store(); err != nil {
+		return err
+	}
+	if err := c.start(h, began); err != nil {
+		return fmt.Errorf("%w\nthe start failed; `cluster down` removes what is left of it, and so does the next `cluster up`", err)
+	}
+	progress("%s is up with %d nodes after %.1f s; to use it: eval $(bin/cluster env)", c.Name, c.Nodes, time.Since(began).Seconds())
+	return nil
+}
+
+func (c *Cluster) exists() bool {
+	_, err := os.Stat(c.Dir())
+	return err == nil
+}
+
+// start takes the control plane and the nodes' runtimes up side by side: neither needs the other yet.
+func (c *Cluster) start(h Hierarchies, began time.Time) error {
+	if err := c.linkPrograms(); err != nil {
+		return err
+	}
+	if err := c.createPKI(); err != nil {
+		return err
+	}
+	if err := c.createBridge(); err != nil {
+		return err
+	}
+	var controlPlane []*Process
+	runtimes := make([]*Process, c.Nodes)
+	err := together(
+		func() (err error) { controlPlane, err = c.startControlPlane(h); return err },
+		func() error {
+			return onEach(c.AllNodes(), func(node Node) (err error) {
+				runtimes[node.Number-1], err = node.startRuntime(h)
+				return err
+			})
+		},
+	)
+	if err != nil {
+		return err
+	}
+	api, err := c.API()
+	if err != nil {
+		return err
+	}
+	return together(
+		func() error { return c.awaitControlPlane(controlPlane) },
+		func() error { return c.loadAll(c.AllNodes()) },
+		func() error {
+			return onEach(c.AllNodes(), func(node Node) error {
+				kubelet, err := node.startKubelet(h)
+				if err != nil {
+					return err
+				}
+				return node.awaitReady(api, began, append(kubelet, runtimes[node.Number-1]))
+			})
+		},
+	)
+}
+
+func (c *Cluster) loadAll(nodes []Node) error {
+	files := c.imagesOfCheckout()
+	if len(files) == 0 {
+		progress("no images in dist/: pods need at least the pause image, see `cluster load`")
+		return nil
+	}
+	brought, err := c.loadImages(files, nodes)
+	if err == nil && brought > 0 {
+		progress("loaded %d image archives", brought)
+	}
+	return err
+}
+
+// mend starts dead nodes of a working cluster and plugs in unplugged ones, and so keeps what runs on the others.
+func (c *Cluster) mend(h Hierarchies, began time.Time) error {
+	var dead []Node
+	for _, node := range c.AllNodes() {
+		switch {
+		case !node.isRunning():
+			progress("starting the node %s again", node.Name())
+			dead = append(dead, node)
+		case node.isUnplugged():
+			if err := heal(c, node); err != nil {
+				return err
+			}
+		}
+	}
+	if err := onEach(dead, func(node Node) error { return node.restart(h) }); err != nil {
+		return err
+	}
+	if err := c.loadAll(c.AllNodes()); err != nil {
+		return err
+	}
+	api, err := c.API()
+	if err != nil {
+		return err
+	}
+	for _, node := range c.AllNodes() {
+		err := Await("readiness of the node "+node.Name(), time.Minute, nil, func() error { return api.NodeReady(node.Name(), began.Add(-30*time.Second)) })
+		if err != nil {
+			return fmt.Errorf("%w (see `cluster logs %s`)", err, node.Part("kubelet"))
+		}
+	}
+	progress("%s is up with %d nodes", c.Name, c.Nodes)
+	return nil
+}
+
+// controlPlaneWorks is fs.ErrNotExist when nothing but remains was found.
+func (c *Cluster) controlPlaneWorks() error {
+	recorded := c.recordedParts()
+	if len(recorded) == 0 {
+		return fs.ErrNotExist
+	}
+	for _, part := range c.controlPlaneParts() {
+		if !slices.Contains(recorded, part) {
+			return fmt.Errorf("%s was never started", part)
+		}
+		if c.Running(part) == 0 {
+			return fmt.Errorf("%s has ended", part)
+		}
+	}
+	api, err := c.API()
+	if err != nil {
+		return err
+	}
+	return api.Ready()
+}
+
+// together runs functions at once, and reports all their errors.
+func together(tasks ...func() error) error {
+	problems := make([]error, len(tasks))
+	var group sync.WaitGroup
+	for i, task := range tasks {
+		group.Go(func() { problems[i] = task() })
+	}
+	group.Wait()
+	return errors.Join(problems...)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func (c *Cluster) controlPlaneParts() []string {
+	return []string{"etcd", "apiserver", "controller-manager", "scheduler", "coredns"}
+}
+
+func (c *Cluster) mustBeUp() error {
+	if !c.exists() {
+		return fmt.Errorf("%s is %w", c.Name, errNotUp)
+	}
+	return nil
+}
+
+// status prints a line per part and node; it fails unless all of them work.
+func status(c *Cluster) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	var problems []error
+	for _, part := range c.controlPlaneParts() {
+		state := "running"
+		if c.Running(part) == 0 {
+			state = "not running"
+			problems = append(problems, errors.New(part+" is not running"))
+		}
+		fmt.Printf("%-20s %s\n", part, state)
+	}
+	api, err := c.API()
+	if err != nil {
+		return err
+	}
+	for _, node := range c.AllNodes() {
+		state := "ready"
+		switch err := api.NodeReady(node.Name(), time.Now().Add(-30*time.Second)); {
+		case !node.isRunning():
+			state = "dead: `cluster restore " + node.Name() + "` starts it"
+		case node.isUnplugged():
+			state = "unplugged: `cluster heal " + node.Name() + "` plugs it in"
+		case err != nil:
+			state = "not ready: " + err.Error()
+		}
+		if state != "ready" {
+			problems = append(problems, fmt.Errorf("%s is %s", node.Name(), state))
+		}
+		fmt.Printf("%-20s %s\n", node.Name(), state)
+	}
+	return errors.Join(problems...)
+}
+
+// env also works before the cluster is up: what it prints follows from the name.
+func env(c *Cluster) error {
+	fmt.Printf("export KUBECONFIG=%s PATH=%s:$PATH\n", c.Kubeconfig(), filepath.Join(c.Checkout, "bin"))
+	fmt.Printf("export AUDIT_LOG=%s\n", c.AuditLog())
+	return nil
+}
+
+func load(c *Cluster, files []string) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	var running []Node
+	for _, node := range c.AllNodes() {
+		if node.isRunning() {
+			running = append(running, node)
+		}
+	}
+	brought, err := c.loadImages(files, running)
+	if err != nil {
+		return err
+	}
+	progress("loaded %d image archives into %d nodes, %d were there", brought, len(running), len(files)-brought)
+	return nil
+}
+
+func cut(c *Cluster, node Node) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	return node.setCable("down")
+}
+
+func heal(c *Cluster, node Node) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	if !node.isRunning() {
+		return fmt.Errorf("%s is dead: `cluster restore %s` starts it", node.Name(), node.Name())
+	}
+	if err := node.setCable("up"); err != nil {
+		return err
+	}
+	return node.routeFromHost()
+}
+
+func crash(c *Cluster, node Node) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	h, err := findHierarchies()
+	if err != nil {
+		return err
+	}
+	return node.kill(h)
+}
+
+func restore(c *Cluster, node Node) error {
+	if err := c.mustBeUp(); err != nil {
+		return err
+	}
+	if node.isRunning() {
+		return heal(c, node)
+	}
+	h, err := findHierarchies()
+	if err != nil {
+		return err
+	}
+	if err := node.restart(h); err != nil {
+		return err
+	}
+	return c.loadAll([]Node{node})
+}
+
+func logs(c *Cluster, args []string) error {
+	files, _ := filepath.Glob(c.LogOf("*"))
+	if len(args) == 0 {
+		for _, file := range files {
+			fmt.Println(strings.TrimSuffix(filepath.Base(file), ".log"))
+		}
+		return nil
+	}
+	content, err := os.ReadFile(c.LogOf(args[0]))
+	if err != nil {
+		return fmt.Errorf("no log of a part %q: `cluster logs` lists them", args[0])
+	}
+	_, err = os.Stdout.Write(content)
+	return err
+}
