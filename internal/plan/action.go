@@ -20,6 +20,9 @@ type Action interface {
 	action()
 }
 
+// NameOf is the name of an action's type, for metrics.
+func NameOf(a Action) string { return strings.TrimPrefix(fmt.Sprintf("%T", a), "plan.") }
+
 // Object is any Kubernetes object as a value.
 type Object interface {
 	metav1.Object
@@ -84,14 +87,19 @@ type PointService struct {
 	Slice *discoveryv1.EndpointSlice
 }
 
+// SeedKey is the key of the seed in the resource's own Secret.
+const SeedKey = "seed"
+
 // CreateSeed makes the Secret with the random seed of the operator's passwords, if there is none.
 type CreateSeed struct{}
 
-// Apply makes an object as wanted, by server-side apply.
+// Apply makes an object as wanted, by server-side apply. Hash is of the intent.
 type Apply struct {
 	Object Object
 	Kind   string
 	Hash   string
+	// Missing is true if the cache shows no such object; it may exist all the same and belong to someone else.
+	Missing bool
 }
 
 // Delete removes an object that is owned and no longer wanted.

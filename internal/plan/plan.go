@@ -136,3 +136,21 @@ func (o *Outcome) Changed() bool {
 	}
 	return false
 }
+
+// NameConflictError tells that an object which this resource needs exists and belongs to something else.
+type NameConflictError struct{ Kind, Name string }
+
+// Error says what a person can do.
+func (e *NameConflictError) Error() string {
+	return fmt.Sprintf("%s %s exists and does not belong to this resource; remove it, or give this resource another name", e.Kind, e.Name)
+}
+
+// Err is the first failure in the outcome; nil where no step failed.
+func (o *Outcome) Err() error {
+	for _, step := range o.Steps {
+		if step.Result == Failed {
+			return fmt.Errorf("%s: %w", step.Step.Action, step.Err)
+		}
+	}
+	return nil
+}

@@ -28,7 +28,7 @@ func AccessRules(access state.Access) string {
 	}{
 		{userDefault, DefaultUserRules(access)},
 		{UserOperator, operatorRules(access)},
-		{UserReplication, slices.Concat([]string{"reset"}, replicationMay)},
+		{UserReplication, ReplicationOffRules()},
 		{UserProbe, []string{"reset", "on", "nopass", "+ping", "+role"}},
 	} {
 		b.WriteString("user " + user.name + " " + strings.Join(user.rules, " ") + "\n")
@@ -77,3 +77,6 @@ var replicationMay = []string{"+psync", "+sync", "+replconf", "+ping"}
 func ReplicationRules(passwordHash string) []string {
 	return slices.Concat([]string{"reset", "on", "#" + passwordHash}, replicationMay)
 }
+
+// ReplicationOffRules are the arguments of ACL SETUSER replication that let nobody in: as at boot, on a node that is no primary.
+func ReplicationOffRules() []string { return slices.Concat([]string{"reset"}, replicationMay) }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -15,18 +16,20 @@ const (
 	ownPrefix = "cache.example.com/"
 
 	labelName      = "app.kubernetes.io/name"
-	labelInstance  = "app.kubernetes.io/instance"
 	labelManagedBy = "app.kubernetes.io/managed-by"
+
+	// LabelInstance has the name of the RedisCluster, on every object of it.
+	LabelInstance = "app.kubernetes.io/instance"
 )
 
 // Labels are on every object of the resource.
 func Labels(name string) map[string]string {
-	return map[string]string{labelName: "redis", labelInstance: name, labelManagedBy: "redis-operator"}
+	return map[string]string{labelName: "redis", LabelInstance: name, labelManagedBy: "redis-operator"}
 }
 
 // Selector selects the pods of the resource. A Deployment's selector cannot be changed, so this stays as it is for ever.
 func Selector(name string) map[string]string {
-	return map[string]string{labelName: "redis", labelInstance: name, labelManagedBy: "redis-operator"}
+	return map[string]string{labelName: "redis", LabelInstance: name, labelManagedBy: "redis-operator"}
 }
 
 // selectorOf selects the pods of the resource with one role.
@@ -42,12 +45,12 @@ func objectMeta(want *state.Want, name string) metav1.ObjectMeta {
 		Name:            name,
 		Namespace:       want.Key.Namespace,
 		Labels:          Labels(want.Key.Name),
-		OwnerReferences: []metav1.OwnerReference{ownerReference(want)},
+		OwnerReferences: []metav1.OwnerReference{OwnerReference(want)},
 	}
 }
 
-// ownerReference makes Kubernetes delete the object with the resource.
-func ownerReference(want *state.Want) metav1.OwnerReference {
+// OwnerReference makes Kubernetes delete the object with the resource.
+func OwnerReference(want *state.Want) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion:         cachev1.GroupVersion.String(),
 		Kind:               "RedisCluster",
@@ -72,4 +75,15 @@ func merged(users, own map[string]string) map[string]string {
 		return nil
 	}
 	return result
+}
+
+// OwnLabels are on every object that the operator makes, of any resource.
+func OwnLabels() map[string]string {
+	return map[string]string{labelName: "redis", labelManagedBy: "redis-operator"}
+}
+
+// OwnSliceLabels are on the EndpointSlices that the operator writes; Kubernetes' own, of the Services with a selector, copy
+// the Services' labels and differ in this one.
+func OwnSliceLabels() map[string]string {
+	return map[string]string{discoveryv1.LabelManagedBy: sliceManager}
 }

@@ -101,8 +101,13 @@ func (n *Node) CaughtUp(primary *Node) bool {
 	return n.Redis.Offset >= mark
 }
 
+// TerminationGrace is how long a pod that is deleted may still run: its grace period, and some seconds for the kubelet to act.
+const TerminationGrace = 45 * time.Second
+
 // CertainlyDead tells whether nothing can be left of the process that the claim names, and why.
-func (s *Snapshot) CertainlyDead() (why string, dead bool) {
+//
+// A pod object that disappears proves nothing by itself: it may have been force-deleted while its machine was cut off.
+func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 	c := s.Claim
 	if c == nil {
 		return "", false
@@ -111,19 +116,28 @@ func (s *Snapshot) CertainlyDead() (why string, dead bool) {
 		return "a person confirmed that it is dead", true
 	}
 	n := s.Claimed()
+	if n == nil {
+		return s.Departed.certainlyDead(now)
+	}
 	switch {
-	case n == nil && s.ClaimNode == NodeHealthGone:
-		return "its pod and its machine are gone", true
-	case n == nil && s.ClaimNode == NodeHealthReady:
-		return "its pod is gone from a machine that reports", true
-	case n == nil:
-		return "", false
 	case n.Pod.Container.Ended:
 		return "its container ended (" + n.Pod.Container.LastEnd + ")", true
 	case n.Answers() && n.Redis.RunID != c.RunID:
 		return "its server started anew", true
 	case n.Link == LinkRefused:
 		return "nothing listens at its address", true
+	}
+	return "", false
+}
+
+func (d Departed) certainlyDead(now time.Time) (why string, dead bool) {
+	switch {
+	case d.Ended:
+		return "its process ended and its pod is gone", true
+	case d.Machine == NodeHealthGone:
+		return "its pod and its machine are gone", true
+	case d.Machine == NodeHealthReady && !d.Since.IsZero() && now.Sub(d.Since) > TerminationGrace:
+		return "its pod has long been gone from a machine that reports", true
 	}
 	return "", false
 }

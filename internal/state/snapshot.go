@@ -22,8 +22,8 @@ type Snapshot struct {
 	Nodes []Node
 	// Claim is the record of who is primary; nil where there is none.
 	Claim *cachev1.Claim
-	// ClaimNode is what Kubernetes says of the machine that the claimed primary's pod ran on.
-	ClaimNode NodeHealth
+	// Departed tells what is known of the claimed pod if it no longer exists.
+	Departed Departed
 }
 
 // Want is what the user asked for, with what it needs resolved.
@@ -76,6 +76,16 @@ type Existing struct {
 	Version string
 	// AppliedHash is the hash of the intent that was applied last, if the object still has the version that resulted; else empty.
 	AppliedHash string
+}
+
+// Departed is what is known of a claimed pod that no longer exists.
+type Departed struct {
+	// Since is when its absence was first seen; zero while the pod exists.
+	Since time.Time
+	// Ended is true if its process was seen to have ended before the pod disappeared.
+	Ended bool
+	// Machine is what Kubernetes says of the machine that it ran on.
+	Machine NodeHealth
 }
 
 // NodeHealth is what Kubernetes says of a machine.

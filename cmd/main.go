@@ -1,0 +1,161 @@
+// Command manager is the Redis operator.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1 "example.com/redis-operator/api/v1"
+	"example.com/redis-operator/internal/act"
+	"example.com/redis-operator/internal/controller"
+	"example.com/redis-operator/internal/credentials"
+	"example.com/redis-operator/internal/expectations"
+	"example.com/redis-operator/internal/monitor"
+	"example.com/redis-operator/internal/observe"
+	"example.com/redis-operator/internal/redis"
+)
+
+// version is set when the binary is built.
+var version = "dev"
+
+// The lease is short, so that a standby takes over soon after a leader's node dies; it is given back on a normal end.
+const (
+	leaseDuration = 6 * time.Second
+	renewDeadline = 4 * time.Second
+	retryPeriod   = 1 * time.Second
+)
+
+// options are the command line.
+type options struct {
+	metricsAddress, probeAddress string
+	leaderElect                  bool
+	leaderElectionNamespace      string
+	watchNamespaces              string
+	workers                      int
+	zap                          zap.Options
+}
+
+func parseFlags() options {
+	var o options
+	flag.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "Address on which metrics are served; 0 serves none.")
+	flag.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address on which /healthz and /readyz are served.")
+	flag.BoolVar(&o.leaderElect, "leader-elect", false, "Let only one of several operators act, by a Lease.")
+	flag.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of that Lease; by default the one that the operator runs in.")
+	flag.StringVar(&o.watchNamespaces, "watch-namespaces", "", "Namespaces to look after, separated by commas; by default all.")
+	flag.IntVar(&o.workers, "max-concurrent-reconciles", 8, "How many resources are worked on at the same time; at least 1.")
+	o.zap.BindFlags(flag.CommandLine)
+	flag.Parse()
+	return o
+}
+
+func main() {
+	o := parseFlags()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
+	if err := run(o); err != nil {
+		ctrl.Log.Error(err, "the operator ends")
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	if o.workers < 1 {
+		return fmt.Errorf("--max-concurrent-reconciles is %d; write at least 1", o.workers)
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster: set KUBECONFIG or run inside one: %w", err)
+	}
+	_, err = rest.InClusterConfig()
+	inCluster := err == nil
+	if !errors.Is(err, rest.ErrNotInCluster) && err != nil {
+		return fmt.Errorf("reading the service account: %w", err)
+	}
+	mgr, err := newManager(o, config)
+	if err != nil {
+		return err
+	}
+	if err := wire(mgr, redis.AutomaticDialer(config, inCluster), o.workers); err != nil {
+		return err
+	}
+	ctrl.Log.Info("starting", "version", version, "namespaces", o.watchNamespaces)
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+func newManager(o options, config *rest.Config) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(cachev1.AddToScheme(scheme))
+	config.UserAgent = "redis-operator/" + version
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         controller.CacheOptions(splitList(o.watchNamespaces)),
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.probeAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "redis-operator.cache.example.com",
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(5 * time.Second),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the manager: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// wire builds the loop and registers it with the manager.
+func wire(mgr ctrl.Manager, dial redis.Dialer, workers int) error {
+	wakes := make(chan event.GenericEvent, 1024)
+	nodes := monitor.New(dial, func(owner types.NamespacedName) {
+		resource := &cachev1.RedisCluster{}
+		resource.Namespace, resource.Name = owner.Namespace, owner.Name
+		wakes <- event.GenericEvent{Object: resource}
+	}, ctrl.Log.WithName("monitor"))
+	seeds := credentials.NewStore()
+	written, applied := expectations.NewStore(time.Now), expectations.NewApplied()
+	own := controller.NewMetrics(metrics.Registry)
+	reconciler := &controller.Reconciler{
+		Observer: &observe.Observer{
+			Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes,
+			Written: written, Applied: applied, Credentials: seeds, Now: time.Now,
+		},
+		Actor: &act.Actor{
+			Writer: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes,
+			Written: written, Applied: applied, Credentials: seeds, Ended: own.StepEnded,
+		},
+		Recorder: mgr.GetEventRecorder("redis-operator"),
+		Metrics:  own,
+		Now:      time.Now,
+	}
+	if err := reconciler.SetupWithManager(mgr, wakes, workers); err != nil {
+		return fmt.Errorf("registering the controller: %w", err)
+	}
+	return nil
+}
+
+func splitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}

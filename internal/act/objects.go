@@ -1,0 +1,186 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/redis-operator/internal/plan"
+	"example.com/redis-operator/internal/resources"
+)
+
+// apply makes an object as wanted by server-side apply: fields that others own stay theirs. An object that another owner
+// controls is never touched, so one that the cache does not show is looked for first: it may lack our labels.
+//
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;patch;delete
+// +kubebuilder:rbac:groups="",resources=services;configmaps;secrets,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters/finalizers,verbs=update
+func (a *Actor) apply(ctx context.Context, on *subject, action plan.Apply) error {
+	if action.Missing {
+		if err := a.mustBeFree(ctx, on, action.Object); err != nil {
+			return err
+		}
+	}
+	result, err := a.serverSideApply(ctx, action.Object)
+	if err != nil {
+		return err
+	}
+	a.Written.Wrote(action.Kind, result)
+	a.Applied.Record(result, action.Hash)
+	return nil
+}
+
+// serverSideApply applies an object and returns what the API server made of it, in the same type.
+func (a *Actor) serverSideApply(ctx context.Context, object plan.Object) (plan.Object, error) {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, object.GetName(), err)
+	}
+	intent := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(intent.Object, "status")
+	unstructured.RemoveNestedField(intent.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(intent.Object, "spec", "template", "metadata", "creationTimestamp")
+	if err := a.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("applying %s %s: %w", kind, object.GetName(), err)
+	}
+	result, ok := object.DeepCopyObject().(plan.Object)
+	if !ok {
+		return nil, fmt.Errorf("a %T has no metadata", object)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(intent.Object, result); err != nil {
+		return nil, fmt.Errorf("reading the applied %s %s: %w", kind, object.GetName(), err)
+	}
+	return result, nil
+}
+
+// mustBeFree fails if an object of that name exists and this resource does not control it.
+func (a *Actor) mustBeFree(ctx context.Context, on *subject, object plan.Object) error {
+	gvk := object.GetObjectKind().GroupVersionKind()
+	var found metav1.PartialObjectMetadata
+	found.SetGroupVersionKind(gvk)
+	err := a.Live.Get(ctx, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for %s %s: %w", gvk.Kind, object.GetName(), err)
+	case !metav1.IsControlledBy(&found, on.resource):
+		return &plan.NameConflictError{Kind: gvk.Kind, Name: object.GetName()}
+	}
+	return nil
+}
+
+// delete removes an object, if it still is the one that was seen.
+func (a *Actor) delete(ctx context.Context, on *subject, action plan.Delete) error {
+	object, err := emptyObject(action.Key.Kind)
+	if err != nil {
+		return err
+	}
+	object.SetNamespace(on.snapshot.Want.Key.Namespace)
+	object.SetName(action.Key.Name)
+	if err := a.Writer.Delete(ctx, object, client.Preconditions{UID: &action.UID}); err != nil {
+		return fmt.Errorf("deleting %s %s: %w", action.Key.Kind, action.Key.Name, err)
+	}
+	a.Applied.Forget(action.UID)
+	a.Written.Forget(action.UID)
+	return nil
+}
+
+// emptyObject makes an object of a kind that the operator may come not to want any more.
+func emptyObject(kind string) (client.Object, error) {
+	switch kind {
+	case "Service":
+		return &corev1.Service{}, nil
+	case "ConfigMap":
+		return &corev1.ConfigMap{}, nil
+	case "PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}, nil
+	}
+	return nil, fmt.Errorf("objects of kind %s are never removed", kind)
+}
+
+// createSeed makes the Secret with the seed. If another operator was faster, its seed counts.
+func (a *Actor) createSeed(ctx context.Context, on *subject) error {
+	want := &on.snapshot.Want
+	seed := a.Credentials.SeedOrNew(want.UID)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: resources.SecretName(want.Key.Name), Namespace: want.Key.Namespace, Labels: resources.Labels(want.Key.Name),
+			OwnerReferences: []metav1.OwnerReference{resources.OwnerReference(want)},
+		},
+		Data: map[string][]byte{plan.SeedKey: seed},
+	}
+	err := a.Writer.Create(ctx, secret, client.FieldOwner(fieldManager+"-seed"))
+	if apierrors.IsAlreadyExists(err) {
+		return a.adoptSeed(ctx, on, secret, seed)
+	}
+	if err != nil {
+		return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+	}
+	return a.seedWritten(on, secret)
+}
+
+// adoptSeed takes the seed of a Secret that exists, or puts one in if it was removed from it.
+func (a *Actor) adoptSeed(ctx context.Context, on *subject, secret *corev1.Secret, seed []byte) error {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", secret.Name, err)
+	}
+	if !metav1.IsControlledBy(secret, on.resource) {
+		return &plan.NameConflictError{Kind: "Secret", Name: secret.Name}
+	}
+	if len(secret.Data[plan.SeedKey]) == 0 {
+		base := secret.DeepCopy()
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[plan.SeedKey] = seed
+		patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+		if err := a.Writer.Patch(ctx, secret, patch, client.FieldOwner(fieldManager+"-seed")); err != nil {
+			return fmt.Errorf("putting a seed into Secret %s: %w", secret.Name, err)
+		}
+	}
+	return a.seedWritten(on, secret)
+}
+
+// seedWritten remembers the seed, and that the Secret exists although the cache does not show it yet.
+func (a *Actor) seedWritten(on *subject, secret *corev1.Secret) error {
+	if len(secret.Data[plan.SeedKey]) == 0 {
+		return errors.New("the API server returned a Secret without its seed")
+	}
+	a.Credentials.Remember(on.snapshot.Want.UID, secret.Data[plan.SeedKey])
+	a.Written.Wrote("Secret", secret)
+	return nil
+}
+
+// pointService writes the Service's EndpointSlice: one write, one endpoint.
+//
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=create;patch
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices/restricted,verbs=create
+func (a *Actor) pointService(ctx context.Context, on *subject, action plan.PointService) error {
+	if on.snapshot.Objects.PrimarySlice == nil {
+		if err := a.mustBeFree(ctx, on, action.Slice); err != nil {
+			return err
+		}
+	}
+	claim := on.resource.Status.Claim
+	if claim == nil || claim.Primary.Name != action.Pod {
+		return notNow("the claim does not name %s any more", action.Pod)
+	}
+	result, err := a.serverSideApply(ctx, action.Slice)
+	if err != nil {
+		return err
+	}
+	a.Written.Wrote("EndpointSlice", result)
+	return nil
+}

@@ -1,0 +1,40 @@
+package plan
+
+// Codes of reasons. Those marked (event) also become an event on the resource once the step is done.
+const (
+	// CodeBootstrap (event): no pod ever had a role, so the first that answers becomes the primary.
+	CodeBootstrap = "Bootstrap"
+	// CodeAdopt (event): there was no claim, and what is true was taken over.
+	CodeAdopt = "Adopt"
+	// CodeFailover (event): the primary is dead, and the best replica takes its place.
+	CodeFailover = "Failover"
+	// CodeDataLost (event): every node with data is gone, and an empty one becomes the primary.
+	CodeDataLost = "DataLost"
+	// CodeFinishPromotion: the claim names a node that is not yet the primary.
+	CodeFinishPromotion = "FinishPromotion"
+	// CodeFreeze: before offsets are compared, nobody may serve or copy any more.
+	CodeFreeze = "Freeze"
+	// CodeLeadService: the Service leads elsewhere.
+	CodeLeadService = "LeadService"
+	// CodeNewHistory: the primary's replication id is not the recorded one.
+	CodeNewHistory = "NewHistory"
+	// CodeOpenReplication: replicas could not log in to the primary.
+	CodeOpenReplication = "OpenReplication"
+	// CodeAttach: the node does not follow the primary.
+	CodeAttach = "Attach"
+	// CodeBootRole: what a node starts as by itself must change.
+	CodeBootRole = "BootRole"
+	// CodeSeed: the operator's passwords need a seed.
+	CodeSeed = "Seed"
+	// CodeMissing, CodeDiffers, CodeUnwanted: an object is not as it should be.
+	CodeMissing  = "Missing"
+	CodeDiffers  = "Differs"
+	CodeUnwanted = "Unwanted"
+	// CodeMarkPod: a pod's labels and annotations must say its role.
+	CodeMarkPod = "MarkPod"
+	// CodeServes, CodeServesNot: a node began or ceased to serve its role.
+	CodeServes    = "Serves"
+	CodeServesNot = "ServesNot"
+	// CodeAccess: a node's default user must be as the resource asks.
+	CodeAccess = "Access"
+)
