@@ -18,6 +18,8 @@ type API struct {
 	client *http.Client
 }
 
+var errNotFound = errors.New("not found")
+
 func (c *Cluster) API() (*API, error) {
 	certificate, err := tls.LoadX509KeyPair(c.PKI("admin.crt"), c.PKI("admin.key"))
 	if err != nil {
@@ -44,6 +46,9 @@ func (a *API) Get(path string) ([]byte, error) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
+	if response.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%s: %w", path, errNotFound)
+	}
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", path, response.Status)
 	}
@@ -55,17 +60,25 @@ func (a *API) Ready() error {
 	return err
 }
 
-// NodeReady is an error unless the kubelet has reported since then that the node works: of a node that just died, the
-// API server still believes the last report.
-func (a *API) NodeReady(name string, since time.Time) error {
+// NodeReady is an error unless the kubelet has reported that the node works.
+func (a *API) NodeReady(name string) error {
 	body, err := a.Get("/api/v1/nodes/" + name)
 	if err != nil {
 		return err
 	}
-	if err := readyInStatus(body); err != nil {
+	return readyInStatus(body)
+}
+
+// NodeReadySince asks for a sign of life besides: of a node that just died, the API server still believes the last report.
+// The kubelet of a new node gives none in its first ten seconds; then there is nothing yet to doubt either.
+func (a *API) NodeReadySince(name string, since time.Time) error {
+	if err := a.NodeReady(name); err != nil {
 		return err
 	}
-	body, err = a.Get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name)
+	body, err := a.Get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + name)
+	if errors.Is(err, errNotFound) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,28 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"example.com/redis-operator/hack/archive"
 )
 
-// archive is a docker archive: images as one tar file.
-type archive struct {
+// imageFile is a docker archive: images as one tar file.
+type imageFile struct {
 	file       string
 	digest     string
 	references []string
 }
+
+// writePauseImage makes the image of the container that every pod has for its namespaces.
+func (c *Cluster) writePauseImage() error {
+	program, err := os.ReadFile(c.Program("pause"))
+	if err != nil {
+		return err
+	}
+	_, err = archive.Program(pauseImage, "pause", program).WriteTo(c.pauseArchive())
+	return err
+}
+
+func (c *Cluster) pauseArchive() string { return c.Dir("pause.tar") }
 
 // imagesOfCheckout are those that every cluster gets, if they have been built.
 func (c *Cluster) imagesOfCheckout() []string {
@@ -35,13 +49,13 @@ func (c *Cluster) imagesOfCheckout() []string {
 func (c *Cluster) loadImages(files []string, nodes []Node) (int, error) {
 	brought := 0
 	for _, file := range files {
-		archive, err := readArchive(file)
+		image, err := readImageFile(file)
 		if err != nil {
 			return brought, err
 		}
 		var missing []Node
 		for _, node := range nodes {
-			if !node.has(archive) {
+			if !node.has(image) {
 				missing = append(missing, node)
 			}
 		}
@@ -49,7 +63,7 @@ func (c *Cluster) loadImages(files []string, nodes []Node) (int, error) {
 			continue
 		}
 		brought++
-		err = onEach(missing, func(node Node) error { return node.load(archive) })
+		err = onEach(missing, func(node Node) error { return node.load(image) })
 		if err != nil {
 			return brought, err
 		}
@@ -60,46 +74,46 @@ func (c *Cluster) loadImages(files []string, nodes []Node) (int, error) {
 // record is per reference, not per file: the same reference may come from several files, one after the other.
 func (n Node) imageRecord(reference string) string { return n.Dir("images", url.PathEscape(reference)) }
 
-func (n Node) has(a archive) bool {
-	for _, reference := range a.references {
+func (n Node) has(image imageFile) bool {
+	for _, reference := range image.references {
 		content, err := os.ReadFile(n.imageRecord(reference))
-		if err != nil || string(content) != a.digest {
+		if err != nil || string(content) != image.digest {
 			return false
 		}
 	}
 	return true
 }
 
-func (n Node) load(a archive) error {
-	err := runQuietly("", n.cluster.Program("ctr"), "--address", n.ContainerdSocket(), "--namespace", "k8s.io", "images", "import", a.file)
+func (n Node) load(image imageFile) error {
+	err := runQuietly("", n.cluster.Program("ctr"), "--address", n.ContainerdSocket(), "--namespace", "k8s.io", "images", "import", image.file)
 	if err != nil {
-		return fmt.Errorf("load %s into %s: %w", a.file, n.Name(), err)
+		return fmt.Errorf("load %s into %s: %w", image.file, n.Name(), err)
 	}
-	for _, reference := range a.references {
-		if err := os.WriteFile(n.imageRecord(reference), []byte(a.digest), 0o644); err != nil {
+	for _, reference := range image.references {
+		if err := os.WriteFile(n.imageRecord(reference), []byte(image.digest), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readArchive(file string) (archive, error) {
+func readImageFile(file string) (imageFile, error) {
 	absolute, err := filepath.Abs(file)
 	if err != nil {
-		return archive{}, err
+		return imageFile{}, err
 	}
 	content, err := os.Open(absolute)
 	if err != nil {
-		return archive{}, err
+		return imageFile{}, err
 	}
 	defer func() { _ = content.Close() }()
 
 	digest := sha256.New()
 	references, err := referencesIn(io.TeeReader(content, digest))
 	if err != nil {
-		return archive{}, fmt.Errorf("%s is not a docker archive: %w", file, err)
+		return imageFile{}, fmt.Errorf("%s is not a docker archive: %w", file, err)
 	}
-	return archive{file: absolute, digest: hex.EncodeToString(digest.Sum(nil)), references: references}, nil
+	return imageFile{file: absolute, digest: hex.EncodeToString(digest.Sum(nil)), references: references}, nil
 }
 
 // referencesIn reads the whole of a docker archive.

@@ -157,7 +157,6 @@ func (n Node) Group(path ...string) string {
 	return n.cluster.Group(append([]string{n.Name()}, path...)...)
 }
 
-func (n Node) Netns() string            { return n.cluster.Name + "-" + n.Name() }
 func (n Node) Veth() string             { return n.cluster.ID() + "-" + n.Name() }
 func (n Node) ContainerdSocket() string { return n.Dir("containerd.sock") }
 func (n Node) Part(name string) string  { return name + "-" + n.Name() }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,9 +21,10 @@ func runQuietly(input, program string, args ...string) error {
 	return nil
 }
 
-// ipBatch runs several commands of ip(8) as one process; options go before the commands, as `-n <namespace>`.
-func ipBatch(commands []string, options ...string) error {
-	err := runQuietly(strings.Join(commands, "\n")+"\n", "ip", append(options, "-batch", "-")...)
+// ipBatch runs several commands of ip(8) as one process, which a wrapper may put into another namespace.
+func ipBatch(commands []string, wrapper ...string) error {
+	program := append(wrapper, "ip", "-batch", "-")
+	err := runQuietly(strings.Join(commands, "\n")+"\n", program[0], program[1:]...)
 	if err != nil {
 		return fmt.Errorf("%w, in:\n%s", err, strings.Join(commands, "\n"))
 	}
@@ -32,7 +36,11 @@ func deviceExists(name string) bool {
 	return err == nil
 }
 
-func netnsFile(name string) string { return filepath.Join("/run/netns", name) }
+// netns is the file that keeps the node's network namespace. It is not one of ip-netns(8), which would leave the machine
+// with a mounted /run/netns.
+func (n Node) netns() string { return n.Dir("netns") }
+
+func (n Node) inNetns() []string { return []string{"nsenter", "--net=" + n.netns()} }
 
 func (c *Cluster) createBridge() error {
 	return ipBatch([]string{
@@ -45,9 +53,14 @@ func (c *Cluster) createBridge() error {
 // plugIn gives a node its network namespace: a cable to the bridge, and a route to every other node's pods.
 func (n Node) plugIn() error {
 	c := n.cluster
+	if err := os.WriteFile(n.netns(), nil, 0o644); err != nil {
+		return err
+	}
+	if err := runQuietly("", "unshare", "--net="+n.netns(), "true"); err != nil {
+		return err
+	}
 	err := ipBatch([]string{
-		"netns add " + n.Netns(),
-		fmt.Sprintf("link add %s type veth peer name eth0 netns %s", n.Veth(), n.Netns()),
+		fmt.Sprintf("link add %s type veth peer name eth0 netns %s", n.Veth(), n.netns()),
 		fmt.Sprintf("link set %s master %s up", n.Veth(), c.Bridge()),
 	})
 	if err != nil {
@@ -64,11 +77,11 @@ func (n Node) plugIn() error {
 			commands = append(commands, fmt.Sprintf("route add %s via %s dev eth0", other.Pods(), other.Addr()))
 		}
 	}
-	if err := ipBatch(commands, "-n", n.Netns()); err != nil {
+	if err := ipBatch(commands, n.inNetns()...); err != nil {
 		return err
 	}
 	forward := "echo 1 >/proc/sys/net/ipv4/ip_forward"
-	if err := runQuietly("", "nsenter", "--net="+netnsFile(n.Netns()), "sh", "-c", forward); err != nil {
+	if err := runQuietly("", "nsenter", "--net="+n.netns(), "sh", "-c", forward); err != nil {
 		return err
 	}
 	return n.routeFromHost()
@@ -101,8 +114,14 @@ func (n Node) unplugForGood() error {
 			return err
 		}
 	}
-	if _, err := os.Stat(netnsFile(n.Netns())); err == nil {
-		return ipBatch([]string{"netns delete " + n.Netns()})
+	if slices.Contains(mountsBelow(n.Dir()), n.netns()) {
+		if err := runQuietly("", "umount", n.netns()); err != nil {
+			return err
+		}
+	}
+	// Removed as a file, it also goes from the other nodes' mounts, which are copies of the host's.
+	if err := os.Remove(n.netns()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

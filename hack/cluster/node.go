@@ -13,7 +13,7 @@ func (n Node) startRuntime(h Hierarchies) (*Process, error) {
 	if err := h.Create(n.Group("runtime")); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{"cni", "images", "var-lib", "var-log"} {
+	for _, dir := range []string{"cni", "images", "sysctl", "var-lib", "var-log"} {
 		if err := os.MkdirAll(n.Dir(dir), 0o755); err != nil {
 			return nil, err
 		}
@@ -22,14 +22,17 @@ func (n Node) startRuntime(h Hierarchies) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = writeFiles(map[string]string{
+	files := map[string]string{
 		n.Dir("containerd.toml"):         n.containerdConfig(),
 		n.Dir("cni", "10-pods.conflist"): n.cniConfig(),
 		n.Dir("kubelet.yaml"):            n.kubeletConfig(),
 		n.Dir("proxy.yaml"):              n.proxyConfig(),
 		n.Dir("kubeconfig"):              kubeconfig,
-	})
-	if err != nil {
+	}
+	for name, value := range kubeletSysctls {
+		files[n.Dir("sysctl", name)] = value
+	}
+	if err := writeFiles(files); err != nil {
 		return nil, err
 	}
 	if err := n.plugIn(); err != nil {
@@ -65,12 +68,22 @@ func (n Node) startKubelet(h Hierarchies) ([]*Process, error) {
 	return started, nil
 }
 
-func (n Node) awaitReady(api *API, since time.Time, parts []*Process) error {
-	err := Await("readiness of the node "+n.Name(), 90*time.Second, parts, func() error { return api.NodeReady(n.Name(), since) })
+func (n Node) awaitReady(parts []*Process, ready func() error) error {
+	err := Await("readiness of the node "+n.Name(), 90*time.Second, parts, ready)
 	if err != nil {
 		return err
 	}
 	return Await("rules of "+n.Part("proxy"), 30*time.Second, parts[1:], n.proxyHealthy)
+}
+
+// kubeletSysctls are settings of the kernel that a kubelet insists on. The node sees them so; the machine keeps its own.
+var kubeletSysctls = map[string]string{
+	"vm.overcommit_memory":      "1",
+	"vm.panic_on_oom":           "0",
+	"kernel.panic":              "10",
+	"kernel.panic_on_oops":      "1",
+	"kernel.keys.root_maxkeys":  "1000000",
+	"kernel.keys.root_maxbytes": "25000000",
 }
 
 // nodeMounts gives the node the folders in which machines differ, while it shares the rest of the host's files. The
@@ -79,12 +92,16 @@ const nodeMounts = `mount --make-rshared / &&
 mount --bind "$1/var-lib" /var/lib &&
 mount --bind "$1/var-log" /var/log &&
 mount -t tmpfs -o mode=755 tmpfs /run &&
+for setting in "$1"/sysctl/*; do
+	real=/proc/sys/$(basename "$setting" | tr . /)
+	if [ -e "$real" ]; then mount --bind "$setting" "$real" || exit; fi
+done &&
 shift && exec "$@"`
 
 func (n Node) containerd() Part {
 	return Part{Name: n.Part("containerd"), Group: n.Group("runtime"), Args: []string{
 		// By nsenter and not `ip netns exec`, which would mount another /sys, without the control groups.
-		"nsenter", "--net=" + netnsFile(n.Netns()), "unshare", "--mount", "--propagation", "private",
+		"nsenter", "--net=" + n.netns(), "unshare", "--mount", "--propagation", "private",
 		"sh", "-c", nodeMounts, "sh", n.Dir(),
 		n.cluster.Program("containerd"), "--config", n.Dir("containerd.toml"),
 	}}
@@ -163,5 +180,5 @@ func (n Node) restart(h Hierarchies) error {
 	if err != nil {
 		return err
 	}
-	return n.awaitReady(api, began, append(kubelet, containerd))
+	return n.awaitReady(append(kubelet, containerd), func() error { return api.NodeReadySince(n.Name(), began) })
 }

@@ -76,7 +76,7 @@ func (c *Cluster) linkPrograms() error {
 	}
 	programs := map[string]string{}
 	for _, name := range []string{
-		"etcd", "coredns", "containerd", "containerd-shim-runc-v2", "ctr", "ptp", "host-local", "loopback", "portmap",
+		"etcd", "coredns", "containerd", "containerd-shim-runc-v2", "ctr", "ptp", "host-local", "loopback", "portmap", "pause",
 	} {
 		programs[name] = name
 	}

@@ -19,7 +19,7 @@ func up(c *Cluster) error {
 	}
 	if c.exists() {
 		if err := c.controlPlaneWorks(); err == nil {
-			return c.mend(h, began)
+			return c.mend(h)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			progress("the cluster %s does not work (%v): starting anew", c.Name, err)
 		}
@@ -33,7 +33,7 @@ func up(c *Cluster) error {
 	if err := c.store(); err != nil {
 		return err
 	}
-	if err := c.start(h, began); err != nil {
+	if err := c.start(h); err != nil {
 		return fmt.Errorf("%w\nthe start failed; `cluster down` removes what is left of it, and so does the next `cluster up`", err)
 	}
 	progress("%s is up with %d nodes after %.1f s; to use it: eval $(bin/cluster env)", c.Name, c.Nodes, time.Since(began).Seconds())
@@ -46,8 +46,11 @@ func (c *Cluster) exists() bool {
 }
 
 // start takes the control plane and the nodes' runtimes up side by side: neither needs the other yet.
-func (c *Cluster) start(h Hierarchies, began time.Time) error {
+func (c *Cluster) start(h Hierarchies) error {
 	if err := c.linkPrograms(); err != nil {
+		return err
+	}
+	if err := c.writePauseImage(); err != nil {
 		return err
 	}
 	if err := c.createPKI(); err != nil {
@@ -83,19 +86,14 @@ func (c *Cluster) start(h Hierarchies, began time.Time) error {
 				if err != nil {
 					return err
 				}
-				return node.awaitReady(api, began, append(kubelet, runtimes[node.Number-1]))
+				return node.awaitReady(append(kubelet, runtimes[node.Number-1]), func() error { return api.NodeReady(node.Name()) })
 			})
 		},
 	)
 }
 
 func (c *Cluster) loadAll(nodes []Node) error {
-	files := c.imagesOfCheckout()
-	if len(files) == 0 {
-		progress("no images in dist/: pods need at least the pause image, see `cluster load`")
-		return nil
-	}
-	brought, err := c.loadImages(files, nodes)
+	brought, err := c.loadImages(append(c.imagesOfCheckout(), c.pauseArchive()), nodes)
 	if err == nil && brought > 0 {
 		progress("loaded %d image archives", brought)
 	}
@@ -103,7 +101,7 @@ func (c *Cluster) loadAll(nodes []Node) error {
 }
 
 // mend starts dead nodes of a working cluster and plugs in unplugged ones, and so keeps what runs on the others.
-func (c *Cluster) mend(h Hierarchies, began time.Time) error {
+func (c *Cluster) mend(h Hierarchies) error {
 	var dead []Node
 	for _, node := range c.AllNodes() {
 		switch {
@@ -126,8 +124,9 @@ func (c *Cluster) mend(h Hierarchies, began time.Time) error {
 	if err != nil {
 		return err
 	}
+	alive := time.Now().Add(-signOfLife)
 	for _, node := range c.AllNodes() {
-		err := Await("readiness of the node "+node.Name(), time.Minute, nil, func() error { return api.NodeReady(node.Name(), began.Add(-30*time.Second)) })
+		err := Await("readiness of the node "+node.Name(), time.Minute, nil, func() error { return api.NodeReadySince(node.Name(), alive) })
 		if err != nil {
 			return fmt.Errorf("%w (see `cluster logs %s`)", err, node.Part("kubelet"))
 		}

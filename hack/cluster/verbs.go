@@ -20,6 +20,9 @@ func (c *Cluster) mustBeUp() error {
 	return nil
 }
 
+// signOfLife is how long ago a kubelet that works may have been heard of: it reports every ten seconds.
+const signOfLife = 25 * time.Second
+
 // status prints a line per part and node; it fails unless all of them work.
 func status(c *Cluster) error {
 	if err := c.mustBeUp(); err != nil {
@@ -40,7 +43,7 @@ func status(c *Cluster) error {
 	}
 	for _, node := range c.AllNodes() {
 		state := "ready"
-		switch err := api.NodeReady(node.Name(), time.Now().Add(-30*time.Second)); {
+		switch err := api.NodeReadySince(node.Name(), time.Now().Add(-signOfLife)); {
 		case !node.isRunning():
 			state = "dead: `cluster restore " + node.Name() + "` starts it"
 		case node.isUnplugged():
@@ -58,8 +61,11 @@ func status(c *Cluster) error {
 
 // env also works before the cluster is up: what it prints follows from the name.
 func env(c *Cluster) error {
-	fmt.Printf("export KUBECONFIG=%s PATH=%s:$PATH\n", c.Kubeconfig(), filepath.Join(c.Checkout, "bin"))
-	fmt.Printf("export AUDIT_LOG=%s\n", c.AuditLog())
+	fmt.Printf("export KUBECONFIG=%s\nexport PATH=%s:$PATH\nexport AUDIT_LOG=%s\n",
+		c.Kubeconfig(), filepath.Join(c.Checkout, "bin"), c.AuditLog())
+	if os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" {
+		fmt.Printf("export NO_PROXY=%s,$NO_PROXY\n", c.HostAddr())
+	}
 	return nil
 }
 

@@ -8,7 +8,7 @@ esac
 
 if [ "$1" = @server@ ] && [ "$(id -u)" = 0 ]; then
 	find . \! -user @user@ -exec chown @user@:@user@ '{}' +
-	exec su -s /bin/sh @user@ -c 'exec "$@"' sh "$0" "$@"
+	exec su -s /bin/sh -- @user@ -c 'exec "$@"' sh "$0" "$@"
 fi
 
 # Unless someone set it on purpose: what the server writes is for nobody else.

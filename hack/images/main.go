@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"example.com/redis-operator/hack/archive"
 )
 
 func main() {
@@ -19,7 +21,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(operatorCommand(), pauseCommand(), redisCommand())
+	root.AddCommand(operatorCommand(), redisCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
@@ -33,26 +35,15 @@ func operatorCommand() *cobra.Command {
 		Short: "the image redis-operator:dev, of a static binary",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return writeProgramImage("docker.io/library/redis-operator:dev", "/manager", binary, out)
+			program, err := os.ReadFile(binary)
+			if err != nil {
+				return err
+			}
+			return write(archive.Program("docker.io/library/redis-operator:dev", "manager", program), out)
 		},
 	}
 	command.Flags().StringVar(&binary, "binary", "bin/manager", "the operator, built with CGO_ENABLED=0")
 	command.Flags().StringVar(&out, "out", "dist/redis-operator.tar", "the archive to write")
-	return command
-}
-
-func pauseCommand() *cobra.Command {
-	var binary, out string
-	command := &cobra.Command{
-		Use:   "pause",
-		Short: "the image of the container that every pod has for its namespaces",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return writeProgramImage("registry.k8s.io/pause:3.10", "/pause", binary, out)
-		},
-	}
-	command.Flags().StringVar(&binary, "binary", "bin/pause", "hack/pause, built with CGO_ENABLED=0")
-	command.Flags().StringVar(&out, "out", "dist/images/pause.tar", "the archive to write")
 	return command
 }
 
@@ -82,22 +73,11 @@ func redisCommand() *cobra.Command {
 	return command
 }
 
-// writeProgramImage makes an image of a single static program.
-func writeProgramImage(reference, path, binary, out string) error {
-	program, err := os.ReadFile(binary)
-	if err != nil {
-		return err
+// write says what it wrote, and nothing when the file was the same already.
+func write(image archive.Image, out string) error {
+	changed, err := image.WriteTo(out)
+	if changed {
+		fmt.Printf("[images] %s: %s\n", out, image.Reference)
 	}
-	files := []file{
-		{name: "etc", mode: 0o755, kind: folder},
-		{name: "etc/group", mode: 0o644, content: []byte("root:x:0:\nnonroot:x:65532:\n")},
-		{name: "etc/passwd", mode: 0o644, content: []byte("root:x:0:0::/:/\nnonroot:x:65532:65532::/:/\n")},
-		{name: strings.TrimPrefix(path, "/"), mode: 0o755, content: program},
-		{name: "tmp", mode: 0o1777, kind: folder},
-	}
-	return image{
-		Reference: reference,
-		Config:    config{User: "65532:65532", Entrypoint: []string{path}, WorkingDir: "/", Env: []string{pathVariable}},
-		Files:     files,
-	}.writeTo(out)
+	return err
 }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"example.com/redis-operator/hack/archive"
 )
 
 // unpack makes a root with the server, its libraries and a shell.
@@ -129,8 +131,8 @@ func (v variant) addAccounts(root string) error {
 }
 
 // filesIn lists a folder's content, in order, for an image.
-func filesIn(root string, ownedByServer func(name string) bool) ([]file, error) {
-	var files []file
+func filesIn(root string, ownedByServer func(name string) bool) ([]archive.File, error) {
+	var files []archive.File
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
@@ -140,21 +142,21 @@ func filesIn(root string, ownedByServer func(name string) bool) ([]file, error) 
 			return err
 		}
 		name := strings.TrimPrefix(path, root+"/")
-		f := file{name: name, mode: int64(info.Mode().Perm()), kind: regular}
+		f := archive.File{Name: name, Mode: int64(info.Mode().Perm()), Kind: archive.Regular}
 		if info.Mode()&fs.ModeSticky != 0 {
-			f.mode |= 0o1000
+			f.Mode |= 0o1000
 		}
 		if ownedByServer(name) {
-			f.owner = serverUser
+			f.Owner = serverUser
 		}
 		switch {
 		case info.IsDir():
-			f.kind = folder
+			f.Kind = archive.Folder
 		case info.Mode()&fs.ModeSymlink != 0:
-			f.kind = symlink
-			f.target, err = os.Readlink(path)
+			f.Kind = archive.Symlink
+			f.Target, err = os.Readlink(path)
 		case info.Mode().IsRegular():
-			f.content, err = os.ReadFile(path)
+			f.Content, err = os.ReadFile(path)
 		default:
 			return fmt.Errorf("%s is no file, folder or link", name)
 		}

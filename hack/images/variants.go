@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"example.com/redis-operator/hack/archive"
 )
 
 // variant is a version of the server that one of Debian's suites has.
@@ -61,18 +63,18 @@ func fingerprint() (string, error) {
 		}
 		all = append(all, content...)
 	}
-	return hexSum(all), nil
+	return archive.HexSum(all), nil
 }
 
 // make writes the image and the unpacked server, unless both are there already.
-func (v variant) make(archive, root string) error {
+func (v variant) make(out, root string) error {
 	wanted, err := fingerprint()
 	if err != nil {
 		return err
 	}
 	stamp := filepath.Join(root, ".made")
 	if made, err := os.ReadFile(stamp); err == nil && string(made) == wanted {
-		if _, err := os.Stat(archive); err == nil {
+		if _, err := os.Stat(out); err == nil {
 			return nil
 		}
 	}
@@ -94,7 +96,7 @@ func (v variant) make(archive, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.image(files).writeTo(archive); err != nil {
+	if err := write(v.image(files), out); err != nil {
 		return err
 	}
 	if err := v.writeHostWrappers(unpacked); err != nil {
@@ -112,11 +114,11 @@ func (v variant) make(archive, root string) error {
 func (v variant) ownedByServer(name string) bool { return name == "data" }
 
 // image keeps the contract of the official images: entrypoint, command, user, port and the folder of the data.
-func (v variant) image(files []file) image {
-	return image{
+func (v variant) image(files []archive.File) archive.Image {
+	return archive.Image{
 		Reference: v.reference,
-		Config: config{
-			Env:          []string{pathVariable},
+		Config: archive.Config{
+			Env:          []string{archive.PathVariable},
 			Entrypoint:   []string{"docker-entrypoint.sh"},
 			Cmd:          []string{v.family + "-server"},
 			ExposedPorts: map[string]struct{}{"6379/tcp": {}},

@@ -1,0 +1,3 @@
+module example.com/redis-operator/hack/parts/pause
+
+go 1.26.0
