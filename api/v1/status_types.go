@@ -103,6 +103,10 @@ type ClaimedPod struct {
 	// +required
 	UID types.UID `json:"uid"`
 
+	// ip is the address by which its replicas know it.
+	// +optional
+	IP string `json:"ip,omitempty"`
+
 	// nodeName is the Kubernetes node that the pod runs on.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`

@@ -81,7 +81,10 @@ func commonHistory(nodes []*state.Node) *cachev1.Claim {
 
 // blank tells whether a fenced node never copied anything: its offset is still where a process starts. (A node that copied has
 // at least the offset of one PING, which its primary sends every second.)
-func blank(n *state.Node) bool { return n.Fenced() && n.Redis.Offset <= 1 }
+func blank(n *state.Node) bool { return n.Fenced() && n.Redis.Offset <= blankOffset }
+
+// blankOffset is the highest offset of a process that never copied anything.
+const blankOffset = 1
 
 // bootstrap makes the first node that answers the primary, where nobody has data.
 func bootstrap(s *state.Snapshot, code, why string, p *plan.Plan) {
@@ -115,7 +118,7 @@ func nextEpoch(s *state.Snapshot) int64 {
 func claim(s *state.Snapshot, n *state.Node, epoch int64, replicationID, code, format string, args []any, p *plan.Plan) {
 	p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: cachev1.Claim{
 		Epoch:         epoch,
-		Primary:       cachev1.ClaimedPod{Name: n.Pod.Name, UID: n.Pod.UID, NodeName: n.Pod.NodeName},
+		Primary:       cachev1.ClaimedPod{Name: n.Pod.Name, UID: n.Pod.UID, IP: n.Pod.IP, NodeName: n.Pod.NodeName},
 		RunID:         n.Redis.RunID,
 		ReplicationID: replicationID,
 	}}, code, format, args...)

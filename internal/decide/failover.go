@@ -23,6 +23,11 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "the only pod %s started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
 		return
 	}
+	if id := heirs(s); id != "" {
+		next := *s.Claim
+		next.ReplicationID = id
+		p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: next}, plan.CodeNewHistory, "the replicas of %s have a history that is not on record", s.Claim.Primary.Name)
+	}
 	if freezeAll(s, s.Claimed(), p) > 0 {
 		return // offsets read before the freeze are stale; the next look decides
 	}
@@ -49,6 +54,23 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	claim(s, best, epoch, s.Claim.ReplicationID, plan.CodeFailover, "primary %s is lost (%s); %s has the newest data",
 		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
 	promote(s, best, epoch, plan.CodeFailover, p)
+}
+
+// heirs finds the replication id of the nodes that copied from the lost primary, if it is not the recorded one; else it is empty.
+//
+// A primary takes a new id, with no second one, when its first replica attaches (Redis' replication.c creates the backlog then).
+// If it dies before that id is on record, only where its replicas copy from tells that they have its data; and that is gone
+// once they are frozen.
+func heirs(s *state.Snapshot) string {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		copied := n.Answers() && n.Redis.Role == state.RoleReplica && n.Redis.PrimaryHost == s.Claim.Primary.IP &&
+			!n.Redis.Syncing && !n.Redis.Loading && n.Redis.Offset > blankOffset
+		if copied && !n.HasData(s.Claim) {
+			return n.Redis.ReplicationID
+		}
+	}
+	return ""
 }
 
 // restartedAlone is the only node of a resource of size 1 that is a primary again by its boot role: there is nobody to ask.

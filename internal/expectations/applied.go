@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -48,13 +49,18 @@ func (a *Applied) Forget(uid types.UID) {
 	delete(a.intent, uid)
 }
 
+// revisionAnnotation is written by Kubernetes' Deployment controller at every rollout; it is as good as status.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
 // Version changes whenever the object does, except with its status: where Kubernetes counts generations of the spec that
 // number, with a hash of the metadata that people and operators write, else the resource version.
 func Version(o plan.Object) string {
 	if o.GetGeneration() == 0 {
 		return o.GetResourceVersion()
 	}
-	metadata, err := json.Marshal([]any{o.GetLabels(), o.GetAnnotations(), o.GetOwnerReferences()})
+	annotations := maps.Clone(o.GetAnnotations())
+	delete(annotations, revisionAnnotation)
+	metadata, err := json.Marshal([]any{o.GetLabels(), annotations, o.GetOwnerReferences()})
 	if err != nil {
 		return o.GetResourceVersion() // cannot happen with maps of strings; then every change counts
 	}
