@@ -11,11 +11,11 @@ import (
 	"example.com/redis-operator/internal/plan"
 )
 
-// writeClaim records a new primary. The optimistic lock is what makes two operators safe: of two that read the same claim, one
-// write succeeds and the other must look again.
-//
 // +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters/status,verbs=patch
+
+// writeClaim records a new primary. The optimistic lock is what makes two operators safe: of two that read the same claim, one
+// write succeeds and the other must look again.
 func (a *Actor) writeClaim(ctx context.Context, on *subject, action plan.WriteClaim) error {
 	if !equality.Semantic.DeepEqual(on.resource.Status.Claim, action.Old) {
 		return notNow("the claim is not the one that the decision read")

@@ -18,13 +18,13 @@ import (
 	"example.com/redis-operator/internal/resources"
 )
 
-// apply makes an object as wanted by server-side apply: fields that others own stay theirs. An object that another owner
-// controls is never touched, so one that the cache does not show is looked for first: it may lack our labels.
-//
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;patch;delete
-// +kubebuilder:rbac:groups="",resources=services;configmaps;secrets,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=services;configmaps;secrets,verbs=create;patch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters/finalizers,verbs=update
+
+// apply makes an object as wanted by server-side apply: fields that others own stay theirs. An object that another owner
+// controls is never touched, so one that the cache does not show is looked for first: it may lack our labels.
 func (a *Actor) apply(ctx context.Context, on *subject, action plan.Apply) error {
 	if action.Missing {
 		if err := a.mustBeFree(ctx, on, action.Object); err != nil {
@@ -81,33 +81,18 @@ func (a *Actor) mustBeFree(ctx context.Context, on *subject, object plan.Object)
 	return nil
 }
 
-// delete removes an object, if it still is the one that was seen.
+// delete removes an object, if it still is the one that was seen. Only a disruption budget ever comes to be unwanted.
 func (a *Actor) delete(ctx context.Context, on *subject, action plan.Delete) error {
-	object, err := emptyObject(action.Key.Kind)
-	if err != nil {
-		return err
+	if action.Key.Kind != "PodDisruptionBudget" {
+		return fmt.Errorf("objects of kind %s are never removed", action.Key.Kind)
 	}
-	object.SetNamespace(on.snapshot.Want.Key.Namespace)
-	object.SetName(action.Key.Name)
+	object := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: on.snapshot.Want.Key.Namespace, Name: action.Key.Name}}
 	if err := a.Writer.Delete(ctx, object, client.Preconditions{UID: &action.UID}); err != nil {
 		return fmt.Errorf("deleting %s %s: %w", action.Key.Kind, action.Key.Name, err)
 	}
 	a.Applied.Forget(action.UID)
 	a.Written.Forget(action.UID)
 	return nil
-}
-
-// emptyObject makes an object of a kind that the operator may come not to want any more.
-func emptyObject(kind string) (client.Object, error) {
-	switch kind {
-	case "Service":
-		return &corev1.Service{}, nil
-	case "ConfigMap":
-		return &corev1.ConfigMap{}, nil
-	case "PodDisruptionBudget":
-		return &policyv1.PodDisruptionBudget{}, nil
-	}
-	return nil, fmt.Errorf("objects of kind %s are never removed", kind)
 }
 
 // createSeed makes the Secret with the seed. If another operator was faster, its seed counts.
@@ -163,10 +148,9 @@ func (a *Actor) seedWritten(on *subject, secret *corev1.Secret) error {
 	return nil
 }
 
-// pointService writes the Service's EndpointSlice: one write, one endpoint.
-//
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=create;patch
-// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices/restricted,verbs=create
+
+// pointService writes the Service's EndpointSlice: one write, one endpoint.
 func (a *Actor) pointService(ctx context.Context, on *subject, action plan.PointService) error {
 	if on.snapshot.Objects.PrimarySlice == nil {
 		if err := a.mustBeFree(ctx, on, action.Slice); err != nil {

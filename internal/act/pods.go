@@ -15,9 +15,9 @@ import (
 	"example.com/redis-operator/internal/plan"
 )
 
-// patchPod sets labels and annotations of a pod, if it still is the one that was seen.
-//
 // +kubebuilder:rbac:groups="",resources=pods,verbs=patch
+
+// patchPod sets labels and annotations of a pod, if it still is the one that was seen.
 func (a *Actor) patchPod(ctx context.Context, on *subject, action plan.PatchPod) error {
 	metadata := map[string]any{"uid": action.UID} // a precondition: another pod of that name refuses
 	if action.Labels != nil {
@@ -38,9 +38,9 @@ func (a *Actor) patchPod(ctx context.Context, on *subject, action plan.PatchPod)
 	return nil
 }
 
-// setGate sets the readiness gate of a pod. The patch merges by condition type, so the kubelet's conditions stay.
-//
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
+
+// setGate sets the readiness gate of a pod. The patch merges by condition type, so the kubelet's conditions stay.
 func (a *Actor) setGate(ctx context.Context, on *subject, action plan.SetGate) error {
 	gate := corev1.PodCondition{
 		Type: cachev1.GateInSync, Status: corev1.ConditionFalse, Reason: "NotInSync", Message: action.Message,

@@ -36,6 +36,8 @@ type Reconciler struct {
 	Now      func() time.Time
 }
 
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 // Reconcile looks, decides and acts until nothing is left to do, then reports.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var p plan.Plan

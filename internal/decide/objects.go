@@ -63,11 +63,12 @@ func mine(s *state.Snapshot, key state.ObjectKey, p *plan.Plan) bool {
 	return false
 }
 
-// prune removes what this resource controls and does not want any more, such as the disruption budget of a resource that went to size 1.
+// prune removes what this resource controls and does not want any more: the disruption budget of a resource that went to size 1.
+// Nothing else is ever unwanted, and the operator may delete nothing else.
 func prune(s *state.Snapshot, wanted map[state.ObjectKey]bool, p *plan.Plan) {
 	var unwanted []state.ObjectKey
 	for key, existing := range s.Objects.Existing {
-		if existing.Controller == s.Want.UID && !wanted[key] {
+		if key.Kind == "PodDisruptionBudget" && existing.Controller == s.Want.UID && !wanted[key] {
 			unwanted = append(unwanted, key)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+
 // access fills in who may log in, as hashes. A Secret's content is read only when its version is new: the informer holds the
 // metadata of Secrets, never what is in them.
-//
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 func (o *Observer) access(ctx context.Context, s *state.Snapshot, m *memory) error {
 	key := types.NamespacedName{Namespace: s.Want.Key.Namespace, Name: resources.SecretName(s.Want.Key.Name)}
 	if own, exists := s.Objects.Existing[state.ObjectKey{Kind: "Secret", Name: key.Name}]; exists && own.Controller == s.Want.UID {

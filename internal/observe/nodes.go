@@ -23,10 +23,10 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
-// nodes fills in the Redis pods with what each last said, and tells the monitor whom to watch.
-//
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+
+// nodes fills in the Redis pods with what each last said, and tells the monitor whom to watch.
 func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) error {
 	var pods corev1.PodList
 	if err := o.Cache.List(ctx, &pods, client.InNamespace(s.Want.Key.Namespace), client.MatchingLabels(resources.Selector(s.Want.Key.Name)),

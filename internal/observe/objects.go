@@ -20,12 +20,12 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
-// objects fills in what exists of the kinds that the operator makes.
-//
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
+
+// objects fills in what exists of the kinds that the operator makes.
 func (o *Observer) objects(ctx context.Context, s *state.Snapshot) error {
 	s.Objects.Existing = map[state.ObjectKey]state.Existing{}
 	secrets := &metav1.PartialObjectMetadataList{}
