@@ -95,7 +95,9 @@ func userSettings(spec *cachev1.RedisClusterSpec) []setting {
 // answers MASTERDOWN to commands on data. A primary that restarts empty thus cannot empty its replicas.
 //
 // The included file comes from the pod's annotation boot-role, and is empty without one. Only the one node of a resource of
-// size 1 has the annotation; it says "replicaof no one", which as the later line wins (measured, Redis 7.0).
+// size 1 has the annotation; it says "replicaof no one", which as the later line wins (measured, Redis 7.0 and Valkey 8.1). Such
+// a primary still tries to connect to "(null):1" once a second, and logs it: the later line clears the address but not the
+// state that the first one left. REPLICAOF 127.0.0.1 1 and REPLICAOF NO ONE in one MULTI end that.
 func fence() []setting {
 	return []setting{
 		{"replica-serve-stale-data", "no"},
