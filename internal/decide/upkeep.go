@@ -70,7 +70,7 @@ func gates(s *state.Snapshot, now time.Time, p *plan.Plan) {
 			if n.CopiesFrom(primary) && !serves {
 				p.WakeWithin(catchUpLook)
 			}
-		case lostData(s, n) || ceasedFor(n, now) >= gateGrace:
+		case lostData(n) || ceasedFor(n, now) >= gateGrace:
 			p.Add(plan.Upkeep, plan.SetGate{Pod: n.Pod.Name, UID: n.Pod.UID, InSync: false, Message: why},
 				plan.CodeServesNot, "%s ceased to serve: %s", n.Pod.Name, why)
 		default:
@@ -79,8 +79,9 @@ func gates(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	}
 }
 
-// lostData tells whether the node answers and holds nothing of the data: it restarted, or copies everything anew.
-func lostData(s *state.Snapshot, n *state.Node) bool { return n.Answers() && !n.HasData(s.Claim) }
+// lostData tells whether the node answers and holds nothing of the data: it restarted, or copies everything anew. A node that
+// was frozen keeps its data, so a failover closes no gate.
+func lostData(n *state.Node) bool { return n.Answers() && (blank(n) || n.Redis.Syncing) }
 
 // ceasedFor is how long a node has not served for want of a connection, ours or its own to the primary.
 func ceasedFor(n *state.Node, now time.Time) time.Duration {
