@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -56,7 +55,7 @@ func clean(c *Cluster, h Hierarchies) error {
 // removeState refuses to delete through a mount: below it may lie what is not the cluster's.
 func (c *Cluster) removeState() error {
 	for _, mount := range mountsBelow(c.Dir()) {
-		if err := runQuietly("", "umount", "--lazy", mount); err != nil {
+		if err := runQuietly("", "umount", "--no-mtab", "--lazy", mount); err != nil {
 			return err
 		}
 	}
@@ -66,7 +65,10 @@ func (c *Cluster) removeState() error {
 	if err := os.RemoveAll(c.Dir()); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(c.Dir())) // unless another cluster's state is there
+	if err := restoreInotifyLimit(); err != nil {
+		return err
+	}
+	_ = os.Remove(stateRoot) // unless another cluster's state is there
 	return nil
 }
 

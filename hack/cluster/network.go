@@ -115,7 +115,7 @@ func (n Node) unplugForGood() error {
 		}
 	}
 	if slices.Contains(mountsBelow(n.Dir()), n.netns()) {
-		if err := runQuietly("", "umount", n.netns()); err != nil {
+		if err := runQuietly("", "umount", "--no-mtab", n.netns()); err != nil {
 			return err
 		}
 	}

@@ -87,14 +87,14 @@ var kubeletSysctls = map[string]string{
 }
 
 // nodeMounts gives the node the folders in which machines differ, while it shares the rest of the host's files. The
-// mounts end with the node's last process, as those of a machine do; /run is empty after each start, as a machine's is.
-const nodeMounts = `mount --make-rshared / &&
-mount --bind "$1/var-lib" /var/lib &&
-mount --bind "$1/var-log" /var/log &&
-mount -t tmpfs -o mode=755 tmpfs /run &&
+// (mount -n does not write to the /run of the machine.) The mounts end with the node's last process, as those of a machine do; /run is empty after each start, as a machine's is.
+const nodeMounts = `mount -n --make-rshared / &&
+mount -n --bind "$1/var-lib" /var/lib &&
+mount -n --bind "$1/var-log" /var/log &&
+mount -n -t tmpfs -o mode=755 tmpfs /run &&
 for setting in "$1"/sysctl/*; do
 	real=/proc/sys/$(basename "$setting" | tr . /)
-	if [ -e "$real" ]; then mount --bind "$setting" "$real" || exit; fi
+	if [ -e "$real" ]; then mount -n --bind "$setting" "$real" || exit; fi
 done &&
 shift && exec "$@"`
 

@@ -32,7 +32,10 @@ func (c *Cluster) preflight() error {
 	if err := installPrograms(missingPackages()); err != nil {
 		return err
 	}
-	return c.checkAddresses()
+	if err := c.checkAddresses(); err != nil {
+		return err
+	}
+	return raiseInotifyLimit()
 }
 
 func missingPackages() []string {

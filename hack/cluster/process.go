@@ -68,10 +68,8 @@ func (c *Cluster) Start(h Hierarchies, part Part) (*Process, error) {
 func (c *Cluster) recordFile(part string) string { return c.Dir("run", part+".json") }
 
 func (c *Cluster) record(part string, pid int) error {
-	identity, err := identityOf(pid)
-	if err != nil {
-		return nil // ended already, which the wait for the part reports with its log
-	}
+	// Of a part that has ended already no time is known; whoever waits for the part reports that, with its log.
+	identity, _ := identityOf(pid)
 	content, err := json.Marshal(identity)
 	if err != nil {
 		return err
@@ -96,7 +94,7 @@ func (c *Cluster) Running(part string) int {
 		return 0
 	}
 	var recorded Identity
-	if json.Unmarshal(content, &recorded) != nil {
+	if json.Unmarshal(content, &recorded) != nil || recorded.PID <= 1 {
 		return 0
 	}
 	if now, err := identityOf(recorded.PID); err != nil || now != recorded {

@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -18,11 +16,11 @@ func up(c *Cluster) error {
 		return err
 	}
 	if c.exists() {
-		if err := c.controlPlaneWorks(); err == nil {
+		err := c.controlPlaneWorks()
+		if err == nil {
 			return c.mend(h)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			progress("the cluster %s does not work (%v): starting anew", c.Name, err)
 		}
+		progress("the cluster %s does not work (%v): starting anew", c.Name, err)
 	}
 	if err := clean(c, h); err != nil {
 		return err
@@ -35,6 +33,9 @@ func up(c *Cluster) error {
 	}
 	if err := c.start(h); err != nil {
 		return fmt.Errorf("%w\nthe start failed; `cluster down` removes what is left of it, and so does the next `cluster up`", err)
+	}
+	if err := os.WriteFile(c.startedFile(), nil, 0o644); err != nil {
+		return err
 	}
 	progress("%s is up with %d nodes after %.1f s; to use it: eval $(bin/cluster env)", c.Name, c.Nodes, time.Since(began).Seconds())
 	return nil
@@ -115,7 +116,7 @@ func (c *Cluster) mend(h Hierarchies) error {
 		}
 	}
 	if err := onEach(dead, func(node Node) error { return node.restart(h) }); err != nil {
-		return err
+		return fmt.Errorf("%w\n`cluster down` and `cluster up` start anew", err)
 	}
 	if err := c.loadAll(c.AllNodes()); err != nil {
 		return err
@@ -128,23 +129,21 @@ func (c *Cluster) mend(h Hierarchies) error {
 	for _, node := range c.AllNodes() {
 		err := Await("readiness of the node "+node.Name(), time.Minute, nil, func() error { return api.NodeReadySince(node.Name(), alive) })
 		if err != nil {
-			return fmt.Errorf("%w (see `cluster logs %s`)", err, node.Part("kubelet"))
+			return fmt.Errorf("%w\nsee `cluster logs %s`; `cluster down` and `cluster up` start anew", err, node.Part("kubelet"))
 		}
 	}
 	progress("%s is up with %d nodes", c.Name, c.Nodes)
 	return nil
 }
 
-// controlPlaneWorks is fs.ErrNotExist when nothing but remains was found.
+// startedFile exists once a start has come to its end.
+func (c *Cluster) startedFile() string { return c.Dir("started") }
+
 func (c *Cluster) controlPlaneWorks() error {
-	recorded := c.recordedParts()
-	if len(recorded) == 0 {
-		return fs.ErrNotExist
+	if _, err := os.Stat(c.startedFile()); err != nil {
+		return errors.New("its start never came to an end")
 	}
 	for _, part := range c.controlPlaneParts() {
-		if !slices.Contains(recorded, part) {
-			return fmt.Errorf("%s was never started", part)
-		}
 		if c.Running(part) == 0 {
 			return fmt.Errorf("%s has ended", part)
 		}

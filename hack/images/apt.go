@@ -156,8 +156,8 @@ func machineSources() ([]source, error) {
 func parseOneLine(content string) []source {
 	var entries []source
 	for line := range strings.Lines(content) {
-		if open, close := strings.Index(line, "["), strings.Index(line, "]"); open >= 0 && close > open {
-			line = line[:open] + line[close+1:]
+		if begin, end := strings.Index(line, "["), strings.Index(line, "]"); begin >= 0 && end > begin {
+			line = line[:begin] + line[end+1:]
 		}
 		fields := strings.Fields(line)
 		if len(fields) >= 4 && fields[0] == "deb" && slices.Contains(fields[3:], "main") {
