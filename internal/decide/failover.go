@@ -21,6 +21,9 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	}
 	if n := restartedAlone(s); n != nil {
 		claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "the only pod %s started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
+		// The line "replicaof no one" in a boot file leaves Redis trying to reach the fence once a second; this ends it.
+		p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s started as the primary by its boot role", n.Pod.Name)
+		promote(s, n, nextEpoch(s), plan.CodeDataLost, p)
 		return
 	}
 	if id := heirs(s); id != "" {

@@ -25,7 +25,7 @@ func unfinished(s *state.Snapshot) (reason, message string) {
 	size := s.Want.Spec.Size
 	switch {
 	case s.Serving() == nil:
-		return cachev1.ReasonNoPrimary, "no primary serves"
+		return cachev1.ReasonNoPrimary, strings.TrimSuffix("no primary serves; "+waitingFor(s), "; ")
 	case rollingOut(s):
 		return cachev1.ReasonRollingOut, "pods are being replaced after a change"
 	case len(s.Nodes) != int(size):

@@ -172,10 +172,10 @@ func (s *Snapshot) EverHadRole() bool {
 func (s *Snapshot) Serves(n *Node) (bool, string) {
 	primary := s.Primary()
 	switch {
+	case !n.Answers():
+		return false, n.whySilent()
 	case primary == nil:
 		return false, "there is no primary"
-	case !n.Answers():
-		return false, "its Redis does not answer (" + n.Link.String() + ")"
 	case n == primary:
 		return true, ""
 	case !n.Follows(primary):
@@ -188,6 +188,19 @@ func (s *Snapshot) Serves(n *Node) (bool, string) {
 		return false, "it has not caught up with the primary"
 	}
 	return true, ""
+}
+
+// whySilent words why the node's Redis does not answer: as the kubelet tells it, if the container does not run.
+func (n *Node) whySilent() string {
+	switch c := n.Pod.Container; {
+	case n.Pod.NodeName == "":
+		return "it is not scheduled yet"
+	case !c.Running && c.Waiting != "":
+		return "its container does not run (" + c.Waiting + ")"
+	case !c.Running:
+		return "its container does not run"
+	}
+	return "its Redis does not answer (" + n.Link.String() + ")"
 }
 
 // SettledReplicas is the number of nodes that are Ready to Kubernetes and serve their role.
