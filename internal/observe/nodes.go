@@ -36,7 +36,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 	var targets []monitor.Target
 	for i := range pods.Items {
 		pod := expectations.Newest(o.Written, &pods.Items[i])
-		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) {
+		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) || pod.CreationTimestamp.Time.Before(s.Want.Created) {
 			continue
 		}
 		if finished(pod) {
@@ -77,7 +77,7 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 		known, seen := m.departed[uid]
 		if !seen {
 			last := m.last[uid]
-			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || last.Link == state.LinkRefused}
+			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || last.Link == state.LinkRefused, Graceful: last.Pod.Terminating}
 			m.departed[uid] = known
 		}
 		s.Departed = known
@@ -92,7 +92,7 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 }
 
 // belongs tells whether a pod was made by the workload: by a ReplicaSet that bears the workload's name and the pod's hash.
-// Labels alone prove nothing; anyone may write them.
+// Labels alone prove nothing; anyone may write them. (Pods older than the resource are of one that had its name before.)
 func belongs(pod *corev1.Pod, workload string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" && owner.Name == workload+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]

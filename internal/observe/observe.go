@@ -88,6 +88,7 @@ func wantOf(r *cachev1.RedisCluster) state.Want {
 		Key:           client.ObjectKeyFromObject(r),
 		UID:           r.UID,
 		Generation:    r.Generation,
+		Created:       r.CreationTimestamp.Time,
 		Spec:          *r.Spec.DeepCopy(),
 		Deleting:      !r.DeletionTimestamp.IsZero(),
 		ConfirmedDead: r.Annotations[cachev1.AnnotationConfirmDead],

@@ -136,6 +136,8 @@ func (d Departed) certainlyDead(now time.Time) (why string, dead bool) {
 		return "its process ended and its pod is gone", true
 	case d.Machine == NodeHealthGone:
 		return "its pod and its machine are gone", true
+	case d.Graceful && d.Machine == NodeHealthReady:
+		return "its pod was deleted by a kubelet that reports", true
 	case d.Machine == NodeHealthReady && !d.Since.IsZero() && now.Sub(d.Since) > TerminationGrace:
 		return "its pod has long been gone from a machine that reports", true
 	}

@@ -31,6 +31,7 @@ type Want struct {
 	Key        types.NamespacedName
 	UID        types.UID
 	Generation int64
+	Created    time.Time
 	Spec       cachev1.RedisClusterSpec
 	// Deleting is true once the resource is being deleted; its objects then go by cascade.
 	Deleting bool
@@ -84,6 +85,9 @@ type Departed struct {
 	Since time.Time
 	// Ended is true if its process was seen to have ended before the pod disappeared.
 	Ended bool
+	// Graceful is true if the pod was seen being deleted before it disappeared: then the kubelet, where it reports, has ended
+	// the process first.
+	Graceful bool
 	// Machine is what Kubernetes says of the machine that it ran on.
 	Machine NodeHealth
 }
