@@ -77,6 +77,7 @@ func replicationSettings(spec *cachev1.RedisClusterSpec) []setting {
 		{"repl-diskless-sync", "yes"},
 		{"repl-diskless-sync-delay", "0"},
 		{"repl-diskless-load", "on-empty-db"},
+		{"repl-backlog-ttl", "0"}, // else a primary that has been alone for an hour takes a new replication id
 		{"repl-ping-replica-period", "1"},
 		{"repl-timeout", strconv.Itoa(max(10, 2*int(spec.Failover.TimeoutSeconds)))},
 	}
