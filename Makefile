@@ -39,14 +39,15 @@ export KUBECTL
 # What make generate and make manifests write.
 GENERATED := ':(glob)**/zz_generated.*.go' config/crd/bases config/rbac/role.yaml
 
-# The cluster that a target works on, as shell variables: KUBECONFIG, and local=yes if it is the one that bin/cluster runs.
+# The cluster that a target works on: KUBECONFIG, and local=yes if it is the one that bin/cluster runs.
 define use_cluster
-	local=; own=$$(bin/cluster env 2>/dev/null | sed -n "s/^export KUBECONFIG=//p" | tr -d "\"'" || true); \
-	if [ -n "$${KUBECONFIG:-}" ]; then if [ "$$KUBECONFIG" = "$$own" ]; then local=yes; fi; \
-	elif bin/cluster status >/dev/null 2>&1; then export KUBECONFIG="$$own"; local=yes; \
-	else echo "No cluster. Either 'make cluster-up' starts one on this machine (Linux, root)," \
-		"or set KUBECONFIG to use one of yours: KUBECONFIG=~/.kube/config make $@" >&2; exit 1; fi
+	local=; own=; if [ -x bin/cluster ]; then own=$$(eval "$$(bin/cluster env)"; echo "$$KUBECONFIG"); fi; \
+	if [ -n "$$own" ] && [ "$${KUBECONFIG:-$$own}" = "$$own" ] && $(answers); then local=yes; eval "$$(bin/cluster env)"; \
+	elif [ -z "$${KUBECONFIG:-}" ]; then \
+		echo "No cluster. Either 'make cluster-up' starts one on this machine (Linux, root)," \
+			"or set KUBECONFIG to use one of yours: KUBECONFIG=~/.kube/config make $@" >&2; exit 1; fi
 endef
+answers = $(KUBECTL) --kubeconfig "$$own" --request-timeout 5s get --raw /readyz >/dev/null 2>&1
 
 # Before what takes minutes, not after.
 define need_root
@@ -118,14 +119,14 @@ test-integration: parts-apiserver redis-images ## Run the tests against a real A
 	go test -tags integration -timeout 15m $$(grep -rl --include='*_test.go' '^//go:build.*integration' . | xargs -r -n1 dirname | sort -u)
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
-	@if [ -z "$${KUBECONFIG:-}" ] && ! bin/cluster status >/dev/null 2>&1; then \
+test-e2e: $(KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
+	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
 		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
 	$(MAKE) deploy; $(use_cluster); \
 	go test -tags e2e -count=1 -timeout 40m ./test/e2e/...
 
 .PHONY: bench
-bench: ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
+bench: $(KUBECTL) ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
 	@$(use_cluster); go test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/...
 
 .PHONY: deflake
