@@ -10,25 +10,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cachev1 "example.com/redis-operator/api/v1"
-	"example.com/redis-operator/internal/act"
 	"example.com/redis-operator/internal/controller"
-	"example.com/redis-operator/internal/credentials"
-	"example.com/redis-operator/internal/expectations"
-	"example.com/redis-operator/internal/monitor"
-	"example.com/redis-operator/internal/observe"
 	"example.com/redis-operator/internal/redis"
 )
 
@@ -91,7 +84,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	if err := wire(mgr, redis.AutomaticDialer(config, inCluster), o.workers); err != nil {
+	if err := controller.Wire(mgr, redis.AutomaticDialer(config, inCluster), metrics.Registry, o.workers); err != nil {
 		return err
 	}
 	ctrl.Log.Info("starting", "version", version, "namespaces", o.watchNamespaces)
@@ -124,36 +117,6 @@ func newManager(o options, config *rest.Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return mgr, nil
-}
-
-// wire builds the loop and registers it with the manager.
-func wire(mgr ctrl.Manager, dial redis.Dialer, workers int) error {
-	wakes := make(chan event.GenericEvent, 1024)
-	nodes := monitor.New(dial, func(owner types.NamespacedName) {
-		resource := &cachev1.RedisCluster{}
-		resource.Namespace, resource.Name = owner.Namespace, owner.Name
-		wakes <- event.GenericEvent{Object: resource}
-	}, ctrl.Log.WithName("monitor"))
-	seeds := credentials.NewStore()
-	written, applied := expectations.NewStore(time.Now), expectations.NewApplied()
-	own := controller.NewMetrics(metrics.Registry)
-	reconciler := &controller.Reconciler{
-		Observer: &observe.Observer{
-			Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes,
-			Written: written, Applied: applied, Credentials: seeds, Now: time.Now,
-		},
-		Actor: &act.Actor{
-			Writer: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes,
-			Written: written, Applied: applied, Credentials: seeds, Ended: own.StepEnded,
-		},
-		Recorder: mgr.GetEventRecorder("redis-operator"),
-		Metrics:  own,
-		Now:      time.Now,
-	}
-	if err := reconciler.SetupWithManager(mgr, wakes, workers); err != nil {
-		return fmt.Errorf("registering the controller: %w", err)
-	}
-	return nil
 }
 
 func splitList(text string) []string {
