@@ -10,43 +10,52 @@ import (
 const (
 	// maxReply is the most that a reply may take, in bytes. The longest that the operator asks for, INFO, is some KiB.
 	maxReply = 1 << 20
-	// maxElements limits arrays and maps: elements of one, and how many of them in one reply.
+	// maxElements limits the elements of an array or map; maxDepth how deep they may be nested.
 	maxElements = 4096
+	maxDepth    = 8
 )
 
-// guard watches the headers of RESP replies pass by (redis.io/docs/latest/develop/reference/protocol-spec). rueidis allocates
-// what a header announces before the data is there (resp.go: readB, readA), so a server could exhaust the operator's memory with
-// a dozen bytes. The zero guard lets nothing pass.
+var errUnasked = errors.New("the server sent more than was asked for")
+
+// guard watches one reply pass by and refuses what rueidis cannot take from a server that means harm: a header that announces
+// more than a reply can hold (resp.go allocates it before the data is there), nesting without end, and anything after the
+// reply (pipe.go panics, in a goroutine of its own). The zero guard lets nothing pass.
+//
+// See redis.io/docs/latest/develop/reference/protocol-spec for the format.
 type guard struct {
-	// allowance is how many bytes may still come.
-	allowance int
-	// skip is how many bytes of a bulk string are still to come, with its final CR LF.
-	skip int
+	// awaited is true until the reply is complete.
+	awaited bool
+	// size is how many bytes have come.
+	size int
 	// header is the line begun, as far as it is of interest.
 	header []byte
-	// aggregates counts the arrays and maps so far.
-	aggregates int
+	// body is how many bytes of a string are still to come, with its final CR LF.
+	body int
+	// open are the arrays and maps begun, outermost first, by how many elements are missing.
+	open []int
 }
 
 func (g *guard) inspect(data []byte) error {
-	if len(data) > g.allowance {
-		return errors.New("the server sent more than was asked for")
-	}
-	g.allowance -= len(data)
+	g.size += len(data)
 	for len(data) > 0 {
-		if g.skip > 0 {
-			passed := min(g.skip, len(data))
-			g.skip -= passed
+		if !g.awaited || g.size > maxReply {
+			return errUnasked
+		}
+		if g.body > 0 {
+			passed := min(g.body, len(data))
 			data = data[passed:]
+			if g.body -= passed; g.body == 0 {
+				g.valueEnds()
+			}
 			continue
 		}
 		line, rest, complete := bytes.Cut(data, []byte("\n"))
-		// 32 bytes are more than any announced length needs; the rest of a longer line is text.
+		// 32 bytes are more than any length needs; the rest of a longer line is text.
 		g.header = append(g.header, line[:min(len(line), 32-len(g.header))]...)
 		if !complete {
 			return nil
 		}
-		if err := g.judge(); err != nil {
+		if err := g.begin(bytes.TrimSuffix(g.header, []byte("\r"))); err != nil {
 			return err
 		}
 		g.header = g.header[:0]
@@ -55,33 +64,63 @@ func (g *guard) inspect(data []byte) error {
 	return nil
 }
 
-// judge looks at a complete header line, such as "$12".
-func (g *guard) judge() error {
-	line := bytes.TrimSuffix(g.header, []byte("\r"))
+// begin takes a complete line: a value of its own, or the header of a longer one, such as "$12".
+func (g *guard) begin(line []byte) error {
 	if len(line) == 0 {
 		return errors.New("the server sent an empty line")
 	}
 	switch line[0] {
 	case '$', '=', '!':
-		size, err := announced(line, maxReply)
-		if err != nil {
-			return err
-		}
-		if size >= 0 {
-			g.skip = size + len("\r\n")
-		}
-	case '*', '%', '~', '>', '|':
-		g.aggregates++
-		if _, err := announced(line, maxElements); err != nil {
-			return err
-		}
-		if g.aggregates > maxElements {
-			return errors.New("the server sent a reply of too many parts")
-		}
-	case ';':
-		return errors.New("the server sent a string of unknown length")
+		return g.beginString(line)
+	case '*', '~':
+		return g.beginElements(line, 1)
+	case '%':
+		return g.beginElements(line, 2)
+	case '+', '-', ':', '_', ',', '#', '(':
+		g.valueEnds()
+		return nil
 	}
+	return fmt.Errorf("the server sent something unexpected that begins %q", line[0])
+}
+
+func (g *guard) beginString(line []byte) error {
+	size, err := announced(line, maxReply)
+	if err != nil {
+		return err
+	}
+	if size < 0 {
+		g.valueEnds()
+		return nil
+	}
+	g.body = size + len("\r\n")
 	return nil
+}
+
+func (g *guard) beginElements(line []byte, each int) error {
+	count, err := announced(line, maxElements)
+	if err != nil {
+		return err
+	}
+	if count <= 0 {
+		g.valueEnds()
+		return nil
+	}
+	if len(g.open) == maxDepth {
+		return errors.New("the server sent a reply that is nested too deep")
+	}
+	g.open = append(g.open, count*each)
+	return nil
+}
+
+// valueEnds counts a complete value where it belongs; the outermost completes the reply.
+func (g *guard) valueEnds() {
+	for last := len(g.open) - 1; last >= 0; last-- {
+		if g.open[last]--; g.open[last] > 0 {
+			return
+		}
+		g.open = g.open[:last]
+	}
+	g.awaited = false
 }
 
 // announced is the length in a header; -1 is RESP2's null.

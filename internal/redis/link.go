@@ -58,11 +58,11 @@ func (l *link) inspect(data []byte) error {
 	return l.guard.inspect(data)
 }
 
-// expectReply lets the server speak: a command is about to be sent.
+// expectReply lets the server say one thing: a command is about to be sent.
 func (l *link) expectReply() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.guard = guard{allowance: maxReply}
+	l.guard = guard{awaited: true}
 }
 
 // expectNothing ends the server's turn: what it says from here on ends the connection.

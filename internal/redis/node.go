@@ -125,6 +125,8 @@ func (n *Node) exchange(ctx context.Context, secrets []string, talk func() error
 	case n.turn <- struct{}{}:
 		defer func() { <-n.turn }()
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	n.link.expectReply()
