@@ -1,0 +1,252 @@
+package decide_test
+
+import (
+	"testing"
+	"time"
+
+	"example.com/redis-operator/internal/state"
+	"example.com/redis-operator/internal/testing/given"
+)
+
+// failsOverToB is the plan of a failover from a to b, with c following.
+var failsOverToB = []string{
+	"safety: claim epoch 2 for b (Failover)",
+	"safety: promote b in epoch 2 (Failover)",
+	"safety: lead the Service to b (LeadService)",
+	"safety: record the history of b (NewHistory)",
+	"safety: attach c to b (Attach)",
+}
+
+var freezesBAndC = []string{"safety: freeze b (Freeze)", "safety: freeze c (Freeze)"}
+
+func TestADeadPrimaryIsReplaced(t *testing.T) {
+	down := given.LinkDown(0)
+	cases{
+		"its replicas are frozen before their offsets are compared": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", given.Offset(990), down).Replica("c", given.Offset(980), down),
+			want:  freezesBAndC,
+		},
+		"a half frozen set is frozen first": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(990)).Replica("c", given.Offset(995), down),
+			want:  []string{"safety: freeze c (Freeze)"},
+		},
+		"the highest offset among the frozen wins": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(990)).Frozen("c", given.Offset(980)),
+			want:  failsOverToB,
+		},
+		"a history that grew out of the recorded one counts as newer than a higher offset": {
+			given: given.Replicated(3).Primary("a", given.Ended()).
+				Frozen("b", given.Offset(980), given.Data("newer", given.History)).Frozen("c", given.Offset(990)),
+			want: failsOverToB,
+		},
+		"an empty node is not chosen, and follows": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(5)).Started("c", given.Offset(1)),
+			want:  failsOverToB,
+		},
+		"a node that was in the middle of a copy is not chosen": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(5)).Frozen("c", given.Syncing()),
+			want:  failsOverToB,
+		},
+		"a node whose Redis has never run holds nothing and is not waited for": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b").Creating("c"),
+			want:  failsOverToB[:4],
+		},
+		"where nobody else has data, an empty one begins, and that is told as a loss": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Started("b"),
+			want: []string{
+				"safety: claim epoch 2 for b (DataLost)",
+				"safety: promote b in epoch 2 (DataLost)",
+				"safety: lead the Service to b (LeadService)",
+				"safety: record the history of b (NewHistory)",
+			},
+		},
+		"where nobody answers, nothing happens": {
+			given: given.Replicated(1).Primary("a", given.Ended()),
+			want:  nothing,
+		},
+		"having restarted, it is empty and follows the next one": {
+			given: given.Replicated(2).Primary("a", given.Restarted()).Frozen("b"),
+			want: []string{
+				"safety: claim epoch 2 for b (Failover)",
+				"safety: promote b in epoch 2 (Failover)",
+				"safety: lead the Service to b (LeadService)",
+				"safety: record the history of b (NewHistory)",
+				"safety: attach a to b (Attach)",
+			},
+		},
+		"having restarted as the only one, it is given the role again, and that is told as a loss": {
+			given: given.Replicated(1).Primary("a", given.Restarted(), withoutBootRole),
+			want: []string{
+				"safety: claim epoch 2 for a (DataLost)",
+				"safety: promote a in epoch 2 (DataLost)",
+				"safety: record the history of a (NewHistory)",
+			},
+		},
+		"having restarted as the only one, as the primary by its boot role, it loses the fence that Redis still tries to reach": {
+			given: given.Replicated(1).Primary("a", given.Restarted(), given.Writable()),
+			want: []string{
+				"safety: claim epoch 2 for a (DataLost)",
+				"safety: freeze a (Freeze)",
+				"safety: promote a in epoch 2 (DataLost)",
+				"safety: record the history of a (NewHistory)",
+			},
+		},
+		"a primary by its boot role is nothing special where there is another node to ask": {
+			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Frozen("b"),
+			want:  []string{"safety: freeze a (Freeze)"},
+		},
+	}.run(t)
+}
+
+func withoutBootRole(n *state.Node) { clear(n.Pod.Annotations) }
+
+func TestWhenAPrimaryIsDead(t *testing.T) {
+	longAgo, justNow := given.Now.Add(-time.Minute), given.Now.Add(-time.Second)
+	gone := func(d state.Departed) *given.Cluster {
+		return given.Replicated(3).Claim("a", 1).Frozen("b").Frozen("c").Departed(d)
+	}
+	dead := failsOverToB[:2]
+	for name, c := range map[string]struct {
+		given *given.Cluster
+		want  []string
+	}{
+		"its container ended":                       {given.Replicated(3).Primary("a", given.Ended(), given.Linked(state.LinkSilent, 0)).Frozen("b").Frozen("c"), dead},
+		"its process is another one":                {given.Replicated(3).Primary("a", given.Restarted()).Frozen("b").Frozen("c"), dead},
+		"nothing listens at its address":            {given.Replicated(3).Primary("a", given.Linked(state.LinkRefused, 0)).Frozen("b").Frozen("c"), dead},
+		"its pod is gone after its process ended":   {gone(state.Departed{Since: justNow, Ended: true}), dead},
+		"its pod is gone and so is its machine":     {gone(state.Departed{Since: justNow, Machine: state.NodeHealthGone}), dead},
+		"its pod is long gone from a good machine":  {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthReady}), dead},
+		"a person says so, though it was silent":    {given.Replicated(3).Primary("a", given.Silent(0)).Frozen("b").Frozen("c").With(confirmed("a")), dead},
+		"a person says so of a pod that is gone":    {gone(state.Departed{Since: justNow}).With(confirmed("a")), dead},
+		"not: its pod is just gone":                 {gone(state.Departed{Since: justNow, Machine: state.NodeHealthReady}), nil},
+		"not: its pod is gone, its machine unknown": {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthUnknown}), nil},
+		"not: a person says so of another":          {gone(state.Departed{Since: longAgo}).With(confirmed("b")), nil},
+		"not: it is not yet connected to":           {given.Replicated(3).Primary("a", given.Linked(state.LinkConnecting, time.Minute)).Frozen("b").Frozen("c"), nil},
+		"not: it refuses the operator's user":       {given.Replicated(3).Primary("a", given.Linked(state.LinkDenied, time.Minute)).Frozen("b").Frozen("c"), nil},
+		"not: silent for less than the timeout":     {given.Replicated(3).Primary("a", given.Silent(4*time.Second)).Frozen("b").Frozen("c"), nil},
+		"not: silent for longer, under Safe":        {given.Replicated(3).Primary("a", given.Silent(time.Minute)).Frozen("b").Frozen("c"), nil},
+		"silent for longer, under BestEffort":       {given.Replicated(3).BestEffort().Primary("a", given.Silent(5*time.Second)).Frozen("b").Frozen("c"), dead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			safety := story(c.given.Snapshot()).lane("safety")
+			if len(c.want) == 0 {
+				safety.mustBeEmpty(t)
+				return
+			}
+			safety.mustBegin(t, c.want)
+		})
+	}
+}
+
+func confirmed(pod string) func(*state.Snapshot) {
+	return func(s *state.Snapshot) { s.Want.ConfirmedDead = pod }
+}
+
+func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
+	silent := given.Silent(time.Minute)
+	cases{
+		"under Safe a person must vouch for its death": {
+			given: given.Replicated(2).Primary("a", silent).Replica("b", given.LinkDown(time.Second)),
+			want: []string{
+				"blocked: PrimaryUnreachable: primary a is silent, and it may still run and hold writes that nobody else has; if it is dead, " +
+					"annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort",
+			},
+		},
+		"under BestEffort its replicas are frozen": {
+			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b", given.LinkDown(time.Second)),
+			want:  []string{"safety: freeze b (Freeze)"},
+		},
+		"a replica that still copies from it vetoes, under Safe": {
+			given: given.Replicated(2).Primary("a", silent).Replica("b"),
+			want: []string{
+				"blocked: PrimaryUnreachable: primary a does not answer the operator, but b still copies from it: it stays the primary",
+			},
+		},
+		"and under BestEffort too": {
+			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b"),
+			want: []string{
+				"blocked: PrimaryUnreachable: primary a does not answer the operator, but b still copies from it: it stays the primary",
+			},
+		},
+		"a replica in the middle of a copy of it is no witness": {
+			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b", given.Syncing()),
+			want:  []string{"safety: freeze b (Freeze)"},
+		},
+		"a pod that is gone from an unknown machine waits for a person": {
+			given: given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(time.Second)),
+			want: []string{
+				"blocked: PrimaryUnreachable: pod a of the primary is gone, and whether its process ended is not certain; " +
+					"if it did, annotate the resource with cache.example.com/confirm-dead=a",
+			},
+		},
+	}.run(t)
+}
+
+func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
+	blocked := "blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
+		"spec.failover.policy BestEffort goes on without, at the price of what only they have"
+	dead := given.Ended()
+	cases{
+		"a silent one is waited for, after the others are frozen": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Silent(time.Second)),
+			want:  []string{blocked},
+		},
+		"under BestEffort it is not": {
+			given: given.Replicated(3).BestEffort().Primary("a", dead).Frozen("b").Replica("c", given.Silent(time.Second)),
+			want:  failsOverToB[:4],
+		},
+		"one that is not yet connected to is waited for": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Linked(state.LinkConnecting, 0)),
+			want:  []string{blocked},
+		},
+		"one that refuses the operator's user is waited for": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Linked(state.LinkDenied, 0)),
+			want: []string{
+				"blocked: AccessDenied: pod c refuses the operator's user; delete the pod, so that it starts with the rules in Secret r-users",
+				blocked,
+			},
+		},
+		"one that loads its data is waited for": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Loading(), given.LinkDown(0)),
+			want:  []string{blocked},
+		},
+		"one whose container ended is not": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", dead),
+			want:  failsOverToB[:4],
+		},
+		"one at whose address nothing listens is not": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Linked(state.LinkRefused, 0)),
+			want:  failsOverToB[:4],
+		},
+		"under BestEffort too, an empty one does not begin while one with data may come back": {
+			given: given.Replicated(3).BestEffort().Primary("a", dead).Started("b").Replica("c", given.Silent(time.Second)),
+			want:  []string{blocked},
+		},
+	}.run(t)
+}
+
+func TestTheHistoryOfALostPrimaryIsKnownByItsReplicas(t *testing.T) {
+	heir := given.Data("unrecorded", "")
+	down := given.LinkDown(0)
+	cases{
+		"it is recorded before they are frozen, since only what they copy from shows it": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", heir, down),
+			want: []string{
+				"safety: claim epoch 1 for a (NewHistory)",
+				"safety: freeze b (Freeze)",
+			},
+		},
+		"a replica that never copied anything is no heir": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", given.Data("own-b", ""), given.Offset(1), down),
+			want:  []string{"safety: freeze b (Freeze)"},
+		},
+		"one in the middle of a copy is no heir": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", heir, given.Syncing()),
+			want:  []string{"safety: freeze b (Freeze)"},
+		},
+		"one that copies from somewhere else is no heir": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", heir, given.Follows("x")),
+			want:  []string{"safety: freeze b (Freeze)"},
+		},
+	}.run(t)
+}
