@@ -90,7 +90,7 @@ func (a *apt) downloadWithLibraries(names []string) ([]string, error) {
 }
 
 func isLibrary(name string) bool {
-	return strings.HasPrefix(name, "lib") || strings.HasPrefix(name, "lua-")
+	return strings.HasPrefix(name, "lib") || strings.HasPrefix(name, "lua-") || strings.HasPrefix(name, "zlib")
 }
 
 // dependencies of all packages downloaded so far.

@@ -6,10 +6,14 @@ case $1 in
 -* | *.conf) set -- @server@ "$@" ;;
 esac
 
-if [ "$1" = @server@ ] && [ "$(id -u)" = 0 ]; then
-	find . \! -user @user@ -exec chown @user@:@user@ '{}' +
-	exec su -s /bin/sh -- @user@ -c 'exec "$@"' sh "$0" "$@"
-fi
+case $1 in
+redis-server | @server@)
+	if [ "$(id -u)" = 0 ]; then
+		find . \! -user @user@ -exec chown @user@:@user@ '{}' +
+		exec su -s /bin/sh -- @user@ -c 'exec "$@"' sh "$0" "$@"
+	fi
+	;;
+esac
 
 # Unless someone set it on purpose: what the server writes is for nobody else.
 if [ "$(umask)" = 0022 ]; then umask 0077; fi

@@ -91,6 +91,7 @@ func (v variant) linkCommands(root string) error {
 	for _, command := range strings.Fields(string(list)) {
 		links[command] = "busybox"
 	}
+	links[v.family+"-sentinel"] = v.family + "-server" // the same program, which looks at its name
 	if v.family == "valkey" {
 		for _, name := range []string{"server", "cli", "sentinel", "benchmark", "check-aof", "check-rdb"} {
 			links["redis-"+name] = "valkey-" + name
