@@ -89,9 +89,12 @@ type failures struct {
 	last state.Link
 }
 
-// pause is how long to wait before the next attempt.
-func (f failures) pause(now time.Time) time.Duration {
-	if f.count == 1 {
+// confirmable is the number of failures up to which one that differs from the one before is tried again after confirmPause.
+const confirmable = 4
+
+// pause is how long to wait before the next attempt, after a failure that is believed or not yet.
+func (f failures) pause(believed bool, now time.Time) time.Duration {
+	if f.count == 1 || !believed && f.count <= confirmable {
 		return confirmPause
 	}
 	limit := eagerPause
@@ -120,7 +123,7 @@ func (w *watcher) failed(err error, began time.Time) time.Duration {
 	if changed {
 		w.changedAt = now
 	}
-	pause := w.failures.pause(now)
+	pause := w.failures.pause(certain, now)
 	w.mu.Unlock()
 
 	if changed {
