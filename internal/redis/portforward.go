@@ -158,7 +158,6 @@ func (c *forwarded) Read(p []byte) (int, error) {
 		if complaint != nil {
 			return 0, complaint
 		}
-	case <-c.session.CloseChan():
 	case <-time.After(errorStreamTimeout):
 	}
 	return 0, err
