@@ -5,6 +5,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +68,7 @@ const maxMessage = 1024
 func settle(c metav1.Condition, in Input) metav1.Condition {
 	c.ObservedGeneration = in.Snapshot.Want.Generation
 	if len(c.Message) > maxMessage {
-		c.Message = c.Message[:maxMessage-3] + "..."
+		c.Message = strings.ToValidUTF8(c.Message[:maxMessage-3], "") + "..." // without the half of a letter
 	}
 	c.LastTransitionTime = metav1.NewTime(in.Now.Truncate(time.Second))
 	for _, old := range in.Old.Conditions {

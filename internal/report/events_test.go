@@ -1,0 +1,86 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1 "example.com/redis-operator/api/v1"
+	"example.com/redis-operator/internal/plan"
+	"example.com/redis-operator/internal/report"
+	"example.com/redis-operator/internal/state"
+	"example.com/redis-operator/internal/testing/given"
+)
+
+func tellEvents(events []report.Event) []string {
+	var lines []string
+	for _, e := range events {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", e.Type(), e.Reason, e.Message))
+	}
+	return lines
+}
+
+func TestEventsOfSteps(t *testing.T) {
+	claimed := func(code string, result plan.Result) plan.StepOutcome {
+		old := given.Replicated(1).Primary("a").Snapshot().Claim
+		return plan.StepOutcome{Result: result, Step: plan.Step{
+			Action: plan.WriteClaim{Old: old}, Why: plan.Reason{Code: code, Message: "because"},
+		}}
+	}
+	for name, c := range map[string]struct {
+		given *given.Cluster
+		step  plan.StepOutcome
+		want  []string
+	}{
+		"a failover, with the time since the primary was lost": {
+			given.Replicated(2).Primary("a", given.Linked(state.LinkRefused, 130*time.Millisecond)).Frozen("b"),
+			claimed(plan.CodeFailover, plan.Done), []string{"Warning Failover: because; 130 ms after it was lost"},
+		},
+		"a failover from a pod that is gone": {
+			given.Replicated(2).Claim("a", 1).Frozen("b").With(confirmedDead),
+			claimed(plan.CodeFailover, plan.Done), []string{"Warning Failover: because"},
+		},
+		"a loss":          {given.Replicated(1).Primary("a"), claimed(plan.CodeDataLost, plan.Done), []string{"Warning DataLost: because"}},
+		"a beginning":     {given.Replicated(1).Primary("a"), claimed(plan.CodeBootstrap, plan.Done), []string{"Normal Bootstrap: because"}},
+		"an adoption":     {given.Replicated(1).Primary("a"), claimed(plan.CodeAdopt, plan.Done), []string{"Normal Adopt: because"}},
+		"a new history":   {given.Replicated(1).Primary("a"), claimed(plan.CodeNewHistory, plan.Done), nil},
+		"not what failed": {given.Replicated(1).Primary("a"), claimed(plan.CodeBootstrap, plan.NotNow), nil},
+		"nor other steps": {given.Replicated(1).Primary("a"), plan.StepOutcome{Result: plan.Done, Step: plan.Step{Action: plan.CreateSeed{}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := of(c.given, c.step)
+			assert.Equal(t, c.want, tellEvents(report.Events(in, report.Status(in))))
+		})
+	}
+}
+
+func confirmedDead(s *state.Snapshot) { s.Want.ConfirmedDead = "a" }
+
+func TestEventsOfConditions(t *testing.T) {
+	degraded := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: cachev1.ConditionDegraded, Reason: reason}}
+	}
+	sick := []plan.StepOutcome{failed(errors.New("forbidden"))}
+	for name, c := range map[string]struct {
+		before  []metav1.Condition
+		outcome []plan.StepOutcome
+		want    []string
+	}{
+		"it becomes degraded":               {degraded(cachev1.ReasonHealthy), sick, []string{"Warning StepFailed: cannot create the seed: forbidden"}},
+		"it begins degraded":                {nil, sick, []string{"Warning StepFailed: cannot create the seed: forbidden"}},
+		"it stays degraded for that reason": {degraded(cachev1.ReasonStepFailed), sick, nil},
+		"it is degraded for another reason": {degraded(cachev1.ReasonPodCrashing), sick, []string{"Warning StepFailed: cannot create the seed: forbidden"}},
+		"it recovers":                       {degraded(cachev1.ReasonStepFailed), nil, []string{"Normal Recovered: nothing stands in the way any more"}},
+		"it begins healthy":                 {nil, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := of(given.Replicated(1).Primary("a"), c.outcome...)
+			in.Old.Conditions = c.before
+			assert.Equal(t, c.want, tellEvents(report.Events(in, report.Status(in))))
+		})
+	}
+}
