@@ -87,7 +87,10 @@ func (h Hierarchies) Create(group string) error {
 	return nil
 }
 
-// prepareChildren lets a version 2 group's children have all the controllers that the group itself has.
+// controllers are what a kubelet asks for, as far as the machine has it.
+var controllers = []string{"cpu", "cpuset", "memory", "pids", "hugetlb", "io"}
+
+// prepareChildren lets a version 2 group's children have the controllers that the group itself has.
 func (h Hierarchies) prepareChildren(group string) error {
 	if !h.Unified {
 		return nil
@@ -97,6 +100,9 @@ func (h Hierarchies) prepareChildren(group string) error {
 		return err
 	}
 	for _, controller := range strings.Fields(string(available)) {
+		if !slices.Contains(controllers, controller) {
+			continue
+		}
 		err := os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 		if errors.Is(err, syscall.EBUSY) {
 			return fmt.Errorf("the control group %s holds processes, so it cannot pass on its controllers: "+

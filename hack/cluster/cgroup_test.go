@@ -47,7 +47,7 @@ func TestNoHierarchy(t *testing.T) {
 func TestCreatePassesOnTheControllersOfVersionTwo(t *testing.T) {
 	root := t.TempDir()
 	for _, group := range []string{"", "cluster-x", "cluster-x/n1"} {
-		writeGroupFile(t, filepath.Join(root, group, "cgroup.controllers"), "cpuset memory pids\n")
+		writeGroupFile(t, filepath.Join(root, group, "cgroup.controllers"), "cpuset memory pids rdma\n")
 	}
 	h := Hierarchies{Mounts: []string{root}, Tracking: root, Unified: true}
 	if err := h.Create("cluster-x/n1/runtime"); err != nil {

@@ -43,7 +43,7 @@ func clean(c *Cluster, h Hierarchies) error {
 			return err
 		}
 	}
-	if err := c.removeBridge(); err != nil {
+	if err := c.removeSwitch(); err != nil {
 		return err
 	}
 	if err := h.Remove(c.Group()); err != nil {

@@ -104,7 +104,8 @@ func (c *Cluster) Group(path ...string) string {
 	return filepath.Join(append([]string{c.CgroupName()}, path...)...)
 }
 
-func (c *Cluster) Bridge() string { return c.ID() + "-br" }
+// HostDevice is the host's end of its cable to the nodes' switch.
+func (c *Cluster) HostDevice() string { return c.ID() + "-br" }
 
 // HostAddr is where the host is on the nodes' network: API server and DNS listen there.
 func (c *Cluster) HostAddr() netip.Addr { return addrAt(c.subnet, 1) }
@@ -157,7 +158,6 @@ func (n Node) Group(path ...string) string {
 	return n.cluster.Group(append([]string{n.Name()}, path...)...)
 }
 
-func (n Node) Veth() string             { return n.cluster.ID() + "-" + n.Name() }
 func (n Node) ContainerdSocket() string { return n.Dir("containerd.sock") }
 func (n Node) Part(name string) string  { return name + "-" + n.Name() }
 

@@ -101,7 +101,7 @@ shift && exec "$@"`
 func (n Node) containerd() Part {
 	return Part{Name: n.Part("containerd"), Group: n.Group("runtime"), Args: []string{
 		// By nsenter and not `ip netns exec`, which would mount another /sys, without the control groups.
-		"nsenter", "--net=" + n.netns(), "unshare", "--mount", "--propagation", "private",
+		"nsenter", "--net=" + string(n.netns()), "unshare", "--mount", "--propagation", "private",
 		"sh", "-c", nodeMounts, "sh", n.Dir(),
 		n.cluster.Program("containerd"), "--config", n.Dir("containerd.toml"),
 	}}
@@ -142,10 +142,9 @@ func (n Node) isRunning() bool {
 
 // kill ends everything on the node at once, without the chance to say goodbye.
 func (n Node) kill(h Hierarchies) error {
-	if deviceExists(n.Veth()) {
-		if err := n.setCable("down"); err != nil {
-			return err
-		}
+	if n.cluster.switchNetns().exists() {
+		// It has no cable when its start was interrupted.
+		_ = n.setCable("down")
 	}
 	if err := h.Kill(n.Group()); err != nil {
 		return err

@@ -54,3 +54,17 @@ func TestMountPointsBelowComeInnermostFirst(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestACableIsUpWhenItIsPluggedInEvenIfTheOtherEndIsNot(t *testing.T) {
+	for link, want := range map[string]bool{
+		"3: n1@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue master br0 state UP":     true,
+		"3: n1@if2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state LOWERLAYERDOWN":  true,
+		"3: n1@if2: <BROADCAST,MULTICAST> mtu 1500 qdisc noqueue master br0 state DOWN mode DEFAULT":  false,
+		"3: n1@if2: <BROADCAST,MULTICAST,M-DOWN> mtu 1500 qdisc noop state DOWN mode DEFAULT group 0": false,
+		"": false,
+	} {
+		if got := isUp(link); got != want {
+			t.Errorf("%q: %t", link, got)
+		}
+	}
+}

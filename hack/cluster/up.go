@@ -57,7 +57,7 @@ func (c *Cluster) start(h Hierarchies) error {
 	if err := c.createPKI(); err != nil {
 		return err
 	}
-	if err := c.createBridge(); err != nil {
+	if err := c.createSwitch(); err != nil {
 		return err
 	}
 	var controlPlane []*Process
