@@ -103,7 +103,8 @@ func TestDeathAndRestart(t *testing.T) {
 
 	wakes := w.wakes.Load()
 	s.Signal(syscall.SIGKILL)
-	assert.Less(t, w.await("a", "refused", link(state.LinkRefused)), 100*time.Millisecond)
+	// About 25 ms, or 45 for a connection younger than 100 ms; the rest is for a busy machine.
+	assert.Less(t, w.await("a", "refused", link(state.LinkRefused)), 250*time.Millisecond)
 	assert.Equal(t, first.Redis.RunID, w.of("a").Redis.RunID, "what it last said stays known")
 	require.Eventually(t, func() bool { return w.wakes.Load() > wakes }, time.Second, time.Millisecond)
 	assert.ErrorIs(t, w.Do(t.Context(), "a", first.Redis.RunID, mustNotRun(t)), monitor.ErrNotThere)

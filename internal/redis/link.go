@@ -102,6 +102,16 @@ func (l *link) reason(err error) error {
 // Read gives rueidis what the server sent.
 func (l *link) Read(p []byte) (int, error) { return l.fromServer.Read(p) }
 
+// Write sends to the server. Where that fails, the reading side knows why, or is about to: a refusal through a forwarded port
+// arrives there. The wait ends with the command's context at the latest, which ends the connection.
+func (l *link) Write(p []byte) (int, error) {
+	count, err := l.Conn.Write(p)
+	if err != nil {
+		<-l.broken
+	}
+	return count, err
+}
+
 // Close is called by rueidis after an error of the connection.
 func (l *link) Close() error {
 	l.end(errors.New("the connection was given up"))
