@@ -52,7 +52,7 @@ answers = $(KUBECTL) --kubeconfig "$$own" --request-timeout 5s get --raw /readyz
 # Before what takes minutes, not after.
 define need_root
 	if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
-		echo "make $@ runs a cluster on this machine, which takes root on Linux: 'sudo -E make $@'." \
+		echo "make $@ runs a cluster on this machine, which takes root on Linux: 'sudo -E env PATH=\$$PATH make $@'." \
 		"With a cluster of yours set KUBECONFIG, and use make deploy IMG=<an image it can pull>." >&2; exit 1; fi
 endef
 
@@ -102,7 +102,7 @@ verify: generate manifests ## Regenerate everything; nothing may differ from wha
 .PHONY: test
 test: test-unit test-sim test-integration ## Run all tests; without root all but the end-to-end ones.
 	@if [ -n "$${KUBECONFIG:-}" ] || { [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; }; then $(MAKE) test-e2e; \
-	else echo "test: left out test-e2e, since a local cluster takes root on Linux (sudo -E make test; or set KUBECONFIG)"; \
+	else echo "test: left out test-e2e, since a local cluster takes root on Linux (sudo -E env PATH=\$$PATH make test; or set KUBECONFIG)"; \
 		[ -z "$(REQUIRE_ALL)" ]; fi
 
 .PHONY: test-unit
