@@ -29,9 +29,14 @@ var shared struct {
 // Main lets all tests of a package share one server, which takes some seconds to start:
 //
 //	func TestMain(m *testing.M) { apiserver.Main(m) }
-func Main(m *testing.M) {
+//
+// Before the server is stopped, it calls what is given: whoever still watches the server holds up its end.
+func Main(m *testing.M, before ...func()) {
 	shared.enabled = true
 	code := m.Run()
+	for _, end := range before {
+		end()
+	}
 	if shared.stop != nil {
 		if err := shared.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the API server:", err)
@@ -94,6 +99,10 @@ func start() (*rest.Config, func() error, error) {
 		CRDDirectoryPaths:     []string{filepath.Join(checkout, "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
+	// Otherwise it looks for a default route, which a network namespace need not have. It will not tell pods of such an
+	// address, and need not.
+	environment.ControlPlane.GetAPIServer().Configure().
+		Set("advertise-address", "127.0.0.1").Set("endpoint-reconciler-type", "none")
 	stop := func() error {
 		// What did start would outlive the test.
 		return errors.Join(environment.Stop(), os.RemoveAll(programs))
