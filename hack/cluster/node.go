@@ -86,8 +86,9 @@ var kubeletSysctls = map[string]string{
 	"kernel.keys.root_maxbytes": "25000000",
 }
 
-// nodeMounts gives the node the folders in which machines differ, while it shares the rest of the host's files. The
-// (mount -n does not write to the /run of the machine.) The mounts end with the node's last process, as those of a machine do; /run is empty after each start, as a machine's is.
+// nodeMounts gives the node the folders in which machines differ, while it shares the rest of the host's files. The mounts
+// end with the node's last process, as those of a machine do; /run is empty after each start, as a machine's is.
+// Without -n, mount would write to the /run of the host.
 const nodeMounts = `mount -n --make-rshared / &&
 mount -n --bind "$1/var-lib" /var/lib &&
 mount -n --bind "$1/var-log" /var/log &&
