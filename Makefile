@@ -115,8 +115,9 @@ test-sim: ## Run the simulation with SEEDS random schedules.
 	go test -count=1 ./test/sim/...
 
 .PHONY: test-integration
+test-integration: export REQUIRE_REDIS := 1
 test-integration: parts-apiserver redis-images ## Run the tests against a real API server and real Redis processes.
-	go test -tags integration -timeout 15m $$(grep -rl --include='*_test.go' '^//go:build.*integration' . | xargs -r -n1 dirname | sort -u)
+	go test -tags integration -timeout 20m $$(grep -rlE --include='*_test.go' '^//go:build.*integration|/redistest"' . | xargs -n1 dirname | sort -u)
 
 .PHONY: test-e2e
 test-e2e: $(KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
