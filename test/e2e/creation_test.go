@@ -1,0 +1,142 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1 "example.com/redis-operator/api/v1"
+)
+
+const (
+	creations    = 5
+	creationSize = int32(3)
+)
+
+// TestCreationIsFast measures, by turns, how long a plain Deployment takes to be ready, and how long a resource of the same
+// size and image takes until it is Running and a client has written through its Service.
+func TestCreationIsFast(t *testing.T) {
+	p := newPlace(t)
+	p.awaitClient()
+	var plain, ours []time.Duration
+	for i := range creations {
+		plain = append(plain, p.timePlain(fmt.Sprintf("plain%d", i)))
+		ours = append(ours, p.timeRedis(fmt.Sprintf("r%d", i)))
+	}
+	t.Logf("until a plain Deployment is ready: %v; until a resource is Running and written to: %v", plain, ours)
+	slices.Sort(plain)
+	slices.Sort(ours)
+	limit := plain[creations/2]*13/10 + time.Second
+	t.Logf("medians: %s and %s; the limit is %s", plain[creations/2], ours[creations/2], limit)
+	require.LessOrEqual(t, ours[creations/2], limit)
+}
+
+// timePlain creates a Deployment of Redis without anything, waits until it is ready, and removes it.
+func (p *place) timePlain(name string) time.Duration {
+	p.t.Helper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: at(p.name, name), Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To(creationSize), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{
+				TerminationGracePeriodSeconds: ptr.To(int64(1)),
+				Containers: []corev1.Container{{
+					Name: "redis", Image: image, Resources: p.redis(name, creationSize).Spec.Resources,
+					ReadinessProbe: &corev1.Probe{
+						ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"redis-cli", "-e", "ping"}}},
+						PeriodSeconds: 1, TimeoutSeconds: 5,
+					},
+				}},
+			},
+		},
+	}}
+	watcher := p.watch(&appsv1.DeploymentList{})
+	defer watcher.Stop()
+	begin := time.Now()
+	p.create(d)
+	p.seen(watcher, name, func(o client.Object) bool {
+		return o.(*appsv1.Deployment).Status.ReadyReplicas == creationSize
+	})
+	took := time.Since(begin)
+	p.delete(d, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	p.gone(d)
+	return took
+}
+
+// timeRedis creates a resource, waits until it is Running and a client has written to it, and removes it.
+func (p *place) timeRedis(name string) time.Duration {
+	p.t.Helper()
+	r := p.redis(name, creationSize)
+	// The client is there before, and tries all the time.
+	output, written := io.Pipe()
+	ctx, cancel := context.WithTimeout(p.t.Context(), settling)
+	defer cancel()
+	go func() {
+		script := `echo trying; until redis-cli -e -h "$1" SET k v 2>/dev/null; do sleep 0.05; done`
+		_ = written.CloseWithError(kube.execTo(ctx, p.key(clientPod), nil, written, "sh", "-c", script, "try", name))
+	}()
+	line := make([]byte, 64)
+	_, err := output.Read(line)
+	require.NoError(p.t, err)
+	answered := make(chan error, 1)
+	watcher := p.watch(&cachev1.RedisClusterList{})
+	defer watcher.Stop()
+	begin := time.Now()
+	p.create(r)
+	go func() {
+		count, err := output.Read(line)
+		if err == nil && !strings.HasPrefix(string(line[:count]), "OK") {
+			err = fmt.Errorf("the client says %q", line[:count])
+		}
+		answered <- err
+		_, _ = io.Copy(io.Discard, output)
+	}()
+	p.seen(watcher, name, func(o client.Object) bool { return runs(o.(*cachev1.RedisCluster)) == nil })
+	require.NoError(p.t, <-answered)
+	took := time.Since(begin)
+	pods := p.pods(name)
+	p.delete(r)
+	for i := range pods {
+		p.gone(&pods[i])
+	}
+	return took
+}
+
+func (p *place) watch(list client.ObjectList) watch.Interface {
+	p.t.Helper()
+	watcher, err := kube.Watch(p.t.Context(), list, client.InNamespace(p.name))
+	require.NoError(p.t, err)
+	return watcher
+}
+
+// seen waits until a watch has shown an object as it should be.
+func (p *place) seen(watcher watch.Interface, name string, is func(o client.Object) bool) {
+	p.t.Helper()
+	limit := time.After(settling)
+	for {
+		select {
+		case event, open := <-watcher.ResultChan():
+			require.True(p.t, open, "the watch ended")
+			if o, isObject := event.Object.(client.Object); isObject && o.GetName() == name && is(o) {
+				return
+			}
+		case <-limit:
+			require.FailNow(p.t, name+" is not as it should be within "+settling.String())
+		}
+	}
+}
