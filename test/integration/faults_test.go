@@ -53,12 +53,7 @@ func TestStatusWiped(t *testing.T) {
 	before := w.awaitSettled(3)
 	load := w.load()
 	load.awaitConfirmed(20)
-	wipe := func() {
-		resource := w.resource()
-		resource.Status = cachev1.RedisClusterStatus{}
-		require.NoError(t, w.Status().Update(w.ctx, resource))
-	}
-	wipe()
+	w.wipeStatus()
 	w.await("an event Adopt", func() error { return exactly(1, w.events("Adopt")) })
 	after := w.awaitSettled(3)
 	assert.Equal(t, before[0].pod.Name, after[0].pod.Name, "the primary moved")
@@ -68,7 +63,7 @@ func TestStatusWiped(t *testing.T) {
 	load.awaitConfirmed(20)
 	w.operators[0].end()
 	w.kubelet.kill(after[0].pod.Name, syscall.SIGKILL)
-	wipe()
+	w.wipeStatus()
 	w.operator(nil)
 	last := w.awaitSettled(3)
 	assert.NotEqual(t, after[0].pod.Name, last[0].pod.Name)

@@ -5,7 +5,9 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,13 +114,28 @@ func (l *load) awaitConfirmed(more int) {
 func (l *load) requireKept(nodes []node) {
 	l.w.Helper()
 	l.end()
-	for _, n := range nodes {
-		missing := l.missing(n, l.confirmed)
-		require.Empty(l.w, missing, "confirmed writes that %s (%s) does not have", n.pod.Name, n.info["role"])
-	}
+	l.check(nodes)
 	lost := l.missing(nodes[0], l.acknowledged)
 	l.w.Logf("%d writes acknowledged, %d confirmed by a replica, of the unconfirmed %d lost, longest gap %v",
 		len(l.acknowledged), len(l.confirmed), len(lost), l.longestGap.Round(time.Millisecond))
+}
+
+// check requires that every node has every write that was confirmed so far.
+func (l *load) check(nodes []node) {
+	l.w.Helper()
+	l.mu.Lock()
+	confirmed := slices.Clone(l.confirmed)
+	l.mu.Unlock()
+	for _, n := range nodes {
+		var missing []int
+		// A replica may be some milliseconds behind.
+		for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if missing = l.missing(n, confirmed); len(missing) == 0 || time.Now().After(end) {
+				break
+			}
+		}
+		require.Empty(l.w, missing, "confirmed writes that %s (%s) does not have", n.pod.Name, n.info["role"])
+	}
 }
 
 func (l *load) missing(n node, numbers []int) []int {
@@ -127,11 +144,17 @@ func (l *load) missing(n node, numbers []int) []int {
 	require.NoError(l.w, err)
 	defer func() { _ = conn.Close() }()
 	var missing []int
-	for _, number := range numbers {
-		value, err := conn.do("GET", keyOf(number))
+	for some := range slices.Chunk(numbers, 500) {
+		words := []string{"MGET"}
+		for _, number := range some {
+			words = append(words, keyOf(number))
+		}
+		answer, err := conn.do(words...)
 		require.NoError(l.w, err)
-		if value != strconv.Itoa(number) {
-			missing = append(missing, number)
+		for i, value := range strings.Split(answer, "\n") {
+			if value != strconv.Itoa(some[i]) {
+				missing = append(missing, some[i])
+			}
 		}
 	}
 	return missing

@@ -163,7 +163,10 @@ type tappedTransport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t tappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api")
+	what := r.Method + " " + r.URL.Path
+	if _, object, found := strings.Cut(r.URL.Path, "/namespaces/"); found {
+		what = r.Method + " " + strings.TrimPrefix(object[strings.Index(object+"/", "/"):], "/")
+	}
 	if r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true" {
 		return t.watch(r)
 	}

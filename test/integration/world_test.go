@@ -45,6 +45,8 @@ type world struct {
 
 	// password is what the test's own clients log in with as the default user.
 	password string
+	// where says, in a failure, what a test with many rounds was about to show.
+	where string
 
 	mu        sync.Mutex
 	operators []*operator
@@ -349,13 +351,18 @@ func (w *world) awaitSettled(size int32) []node {
 // await waits until the error is nil.
 func (w *world) await(what string, attempt func() error) {
 	w.Helper()
+	w.awaitFor(patience, what, attempt)
+}
+
+func (w *world) awaitFor(patience time.Duration, what string, attempt func() error) {
+	w.Helper()
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if err = attempt(); err == nil {
 			return
 		}
 	}
-	require.NoError(w, err, "waited %v for %s", patience, what)
+	require.NoError(w, err, "waited %v for %s; %s", patience, what, w.where)
 }
 
 // silent requires that the operator asks the API server for nothing for that long.
@@ -364,7 +371,7 @@ func (w *world) silent(o *operator, d time.Duration) {
 	time.Sleep(time.Second) // what the last change of status makes it look at again
 	since := time.Now()
 	time.Sleep(d)
-	require.Empty(w, o.tap.requestsSince(since), "requests to the API server although all is at rest")
+	require.Empty(w, o.tap.requestsSince(since), "requests to the API server although all is at rest; %s", w.where)
 }
 
 // events are the resource's events with that reason.
