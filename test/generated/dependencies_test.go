@@ -1,6 +1,7 @@
 package generated
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ func TestDirectDependenciesHaveAReason(t *testing.T) {
 	require.NoError(t, err)
 	for _, module := range mod.Require {
 		if !module.Indirect {
-			assert.Contains(t, string(reasons), "`"+module.Path+"`", "docs/design/dependencies.md must say what this module is for")
+			assert.Truef(t, bytes.Contains(reasons, []byte("`"+module.Path+"`")), "docs/design/dependencies.md must say what %s is for", module.Path)
 		}
 	}
 }
