@@ -5,14 +5,21 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // PathVariable is where an image's programs are looked for.
@@ -21,19 +28,8 @@ const PathVariable = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 // Image is one of a single layer.
 type Image struct {
 	Reference string // in full, as containerd stores it: docker.io/library/redis:7.0
-	Config    Config
+	Config    v1.Config
 	Files     []File
-}
-
-// Config is what the image says about its container, in the words of the image format.
-type Config struct {
-	User         string              `json:",omitempty"`
-	ExposedPorts map[string]struct{} `json:",omitempty"`
-	Env          []string            `json:",omitempty"`
-	Entrypoint   []string            `json:",omitempty"`
-	Cmd          []string            `json:",omitempty"`
-	Volumes      map[string]struct{} `json:",omitempty"`
-	WorkingDir   string              `json:",omitempty"`
 }
 
 // Kind of a file, as tar has it.
@@ -57,50 +53,25 @@ type File struct {
 }
 
 // Program returns the image of a single static program, which runs as a user without rights.
-func Program(reference, name string, content []byte) Image {
+func Program(reference, program string, content []byte) Image {
 	return Image{
 		Reference: reference,
-		Config:    Config{User: "65532:65532", Entrypoint: []string{"/" + name}, WorkingDir: "/", Env: []string{PathVariable}},
+		Config:    v1.Config{User: "65532:65532", Entrypoint: []string{"/" + program}, WorkingDir: "/", Env: []string{PathVariable}},
 		Files: []File{
 			{Name: "etc", Mode: 0o755, Kind: Folder},
 			{Name: "etc/group", Mode: 0o644, Kind: Regular, Content: []byte("root:x:0:\nnonroot:x:65532:\n")},
 			{Name: "etc/passwd", Mode: 0o644, Kind: Regular, Content: []byte("root:x:0:0::/:/\nnonroot:x:65532:65532::/:/\n")},
-			{Name: name, Mode: 0o755, Kind: Regular, Content: content},
+			{Name: program, Mode: 0o755, Kind: Regular, Content: content},
 			{Name: "tmp", Mode: 0o1777, Kind: Folder},
 		},
 	}
 }
 
-// WriteTo writes the layer, the configuration, and a manifest that names both. It tells whether the file has changed.
+// WriteTo writes the image as a docker archive. It tells whether the file has changed.
 func (i Image) WriteTo(out string) (changed bool, err error) {
-	layer, err := tarOf(i.Files)
+	archive, err := i.archive()
 	if err != nil {
-		return false, err
-	}
-	configuration, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH,
-		"os":           "linux",
-		"created":      time.Unix(0, 0).UTC(),
-		"config":       i.Config,
-		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + HexSum(layer)}},
-	})
-	if err != nil {
-		return false, err
-	}
-	configName, layerName := HexSum(configuration)+".json", HexSum(layer)+"/layer.tar"
-	manifest, err := json.Marshal([]map[string]any{
-		{"Config": configName, "RepoTags": []string{i.Reference}, "Layers": []string{layerName}},
-	})
-	if err != nil {
-		return false, err
-	}
-	archive, err := tarOf([]File{
-		{Name: "manifest.json", Mode: 0o644, Kind: Regular, Content: manifest},
-		{Name: configName, Mode: 0o644, Kind: Regular, Content: configuration},
-		{Name: layerName, Mode: 0o644, Kind: Regular, Content: layer},
-	})
-	if err != nil {
-		return false, err
+		return false, fmt.Errorf("image %s: %w", i.Reference, err)
 	}
 	if existing, err := os.ReadFile(out); err == nil && bytes.Equal(existing, archive) {
 		return false, nil
@@ -114,6 +85,39 @@ func (i Image) WriteTo(out string) (changed bool, err error) {
 		return false, err
 	}
 	return true, os.Rename(unfinished, out)
+}
+
+func (i Image) archive() ([]byte, error) {
+	files, err := tarOf(i.Files)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil },
+		tarball.WithCompressionLevel(gzip.BestSpeed))
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	configuration, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	configuration = configuration.DeepCopy()
+	configuration.Architecture, configuration.OS, configuration.Config = runtime.GOARCH, "linux", i.Config
+	configuration.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
+	if image, err = mutate.ConfigFile(image, configuration); err != nil {
+		return nil, err
+	}
+	reference, err := name.NewTag(i.Reference)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = tarball.Write(reference, image, &out)
+	return out.Bytes(), err
 }
 
 // tarOf depends on nothing but the files: neither on the time nor on who builds.

@@ -2,6 +2,8 @@ package archive_test
 
 import (
 	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -48,12 +50,25 @@ func TestTheArchiveIsConsistent(t *testing.T) {
 	if err := json.Unmarshal(content[manifest[0].Config], &config); err != nil {
 		t.Fatalf("configuration %q: %v", manifest[0].Config, err)
 	}
-	if want := "sha256:" + archive.HexSum(content[manifest[0].Layers[0]]); config.RootFS.DiffIDs[0] != want {
+	if want := "sha256:" + archive.HexSum(unzip(t, content[manifest[0].Layers[0]])); config.RootFS.DiffIDs[0] != want {
 		t.Errorf("the configuration says %s of a layer that is %s", config.RootFS.DiffIDs[0], want)
 	}
 	if config.Config.Entrypoint[0] != "/x" {
 		t.Errorf("entrypoint %v", config.Config.Entrypoint)
 	}
+}
+
+func unzip(t *testing.T, zipped []byte) []byte {
+	t.Helper()
+	reader, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 func readTar(t *testing.T, name string) map[string][]byte {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"example.com/redis-operator/hack/archive"
 )
 
@@ -120,7 +122,7 @@ func (v variant) ownedByServer(name string) bool { return name == "data" }
 func (v variant) image(files []archive.File) archive.Image {
 	return archive.Image{
 		Reference: v.reference,
-		Config: archive.Config{
+		Config: v1.Config{
 			Env:          []string{archive.PathVariable},
 			Entrypoint:   []string{"docker-entrypoint.sh"},
 			Cmd:          []string{v.family + "-server"},
