@@ -68,7 +68,7 @@ func (m *Metrics) forget(key types.NamespacedName) {
 // StepEnded counts a step.
 func (m *Metrics) StepEnded(key types.NamespacedName, step plan.StepOutcome) {
 	m.steps.WithLabelValues(step.Lane.String(), plan.NameOf(step.Step.Action), step.Result.String()).Observe(step.Took.Seconds())
-	if _, isClaim := step.Step.Action.(plan.WriteClaim); isClaim && step.Result == plan.Done {
+	if _, isClaim := step.Step.Action.(plan.WriteClaim); isClaim && step.Result == plan.Done && step.Step.Why.Code != plan.CodeNewHistory {
 		m.failovers.WithLabelValues(key.Namespace, key.Name, step.Step.Why.Code).Inc()
 	}
 }

@@ -30,8 +30,8 @@ func IsRefused(err error) bool {
 }
 
 // denials begin the replies by which Redis turns a client away: wrong or missing password, missing permission (ACL),
-// protected mode, too many clients (Redis' acl.c, networking.c).
-var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "ERR max number of clients"}
+// protected mode (Redis' acl.c, networking.c). Too many clients is not among them: that passes.
+var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "DENIED"}
 
 // IsDenied tells whether the node answered, and refuses this client.
 func IsDenied(err error) bool {

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,9 +94,7 @@ func TestPortForwardTellsARefusal(t *testing.T) {
 	port := int32(listener.Addr().(*net.TCPAddr).Port)
 	require.NoError(t, listener.Close())
 
-	began := time.Now()
 	_, err = Connect(t.Context(), PortForwardDialer(forwardingServer(t)), Address{Namespace: "test", Pod: "redis-0", Port: port}, Credentials{})
 	require.Error(t, err)
 	assert.True(t, IsRefused(err), err)
-	assert.Less(t, time.Since(began), errorStreamTimeout)
 }

@@ -119,7 +119,7 @@ func TestConditions(t *testing.T) {
 				"Degraded", "Available=False NoPrimary: pod a was the primary and is gone",
 				"Ready=False NoPrimary: no primary serves; b: there is no primary", "Progressing=False NoPrimary: no primary serves; b: there is no primary",
 				"Degraded=True PrimaryUnreachable: pod a of the primary is gone, and whether its process ended is not certain; " +
-					"if it did, annotate the resource with cache.example.com/confirm-dead=a",
+					"if it did, annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort",
 			},
 		},
 		"two that say they are the primary": {

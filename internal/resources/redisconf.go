@@ -69,7 +69,8 @@ func persistenceSettings(spec *cachev1.RedisClusterSpec) []setting {
 // replicationSettings make replicas join without delay (Redis' own default waits 5 s) and notice a silent link early.
 // There is no masterauth: the operator hands it to a node at run time, with its role.
 //
-// repl-timeout is twice the failover timeout, so that a link outlasts a silence after which the primary stays the primary.
+// repl-timeout is the failover timeout: a replica that still counts on a silent primary vetoes its replacement, so it must give
+// the link up when the operator gives the primary up.
 func replicationSettings(spec *cachev1.RedisClusterSpec) []setting {
 	return []setting{
 		{"masteruser", UserReplication},
@@ -79,7 +80,7 @@ func replicationSettings(spec *cachev1.RedisClusterSpec) []setting {
 		{"repl-diskless-load", "on-empty-db"},
 		{"repl-backlog-ttl", "0"}, // else a primary that has been alone for an hour takes a new replication id
 		{"repl-ping-replica-period", "1"},
-		{"repl-timeout", strconv.Itoa(max(10, 2*int(spec.Failover.TimeoutSeconds)))},
+		{"repl-timeout", strconv.Itoa(int(spec.Failover.TimeoutSeconds))},
 	}
 }
 

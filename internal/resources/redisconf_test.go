@@ -49,7 +49,7 @@ func TestRedisConf(t *testing.T) {
 	if slices.Contains(lines, `save ""`) || !slices.Contains(lines, "save 60 1000") {
 		t.Error("the user's save is not the only one")
 	}
-	if !slices.Contains(lines, "port 7000") || !slices.Contains(lines, "repl-timeout 40") {
+	if !slices.Contains(lines, "port 7000") || !slices.Contains(lines, "repl-timeout 20") {
 		t.Errorf("port or repl-timeout: %q", lines)
 	}
 	if strings.Contains(redisConf(&spec), "masterauth") {

@@ -112,10 +112,10 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 	if c == nil {
 		return "", false
 	}
-	if s.Want.ConfirmedDead == c.Primary.Name {
-		return "a person confirmed that it is dead", true
-	}
 	n := s.Claimed()
+	if s.Want.ConfirmedDead == c.Primary.Name && (n == nil || n.Link == LinkSilent || n.Link == LinkDenied) {
+		return "a person confirmed that it is dead", true // of one that answers, the word is an old one
+	}
 	if n == nil {
 		return s.Departed.certainlyDead(now)
 	}
@@ -124,10 +124,20 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "its container ended (" + n.Pod.Container.LastEnd + ")", true
 	case n.Answers() && n.Redis.RunID != c.RunID:
 		return "its server started anew", true
-	case n.Link == LinkRefused:
+	case n.Link == LinkRefused && s.StillHears(n) == nil:
 		return "nothing listens at its address", true
 	}
 	return "", false
+}
+
+// StillHears finds a replica whose link to the node is up: then it is the operator that is cut off from it.
+func (s *Snapshot) StillHears(primary *Node) *Node {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Answers() && n.CopiesFrom(primary) {
+			return n
+		}
+	}
+	return nil
 }
 
 func (d Departed) certainlyDead(now time.Time) (why string, dead bool) {
