@@ -43,8 +43,8 @@ func TestNoPasswordLeaks(t *testing.T) {
 	p.change("plain", func(r *cachev1.RedisCluster) { r.Spec.Password = second })
 	p.awaitAnswer(p.service("plain", second), "OK", "SET", "k", "v")
 	killProcess(t, p.pod(r.Status.Primary))
+	p.awaitAnotherPrimary("by-secret", r.Status.Primary)
 	p.awaitAnswer(p.service("by-secret", ofSecret), "OK", "SET", "k", "v")
-	p.awaitRunning("by-secret")
 	p.create(&corev1.ConfigMap{ObjectMeta: at(p.name, "blocked-config")})
 	blocked := p.redis("blocked", 1)
 	blocked.Spec.Password = first

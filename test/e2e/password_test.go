@@ -79,8 +79,9 @@ func TestPasswordChanges(t *testing.T) {
 	// A pod that starts now has the newest rules from the start.
 	p.change("r", func(r *cachev1.RedisCluster) { r.Spec.Password = "five" })
 	p.awaitAnswer(p.service("r", "five"), "v", "GET", "k")
-	p.delete(p.pod(p.replicasOf(r)[0]))
-	r = p.awaitRunning("r")
+	replica := p.replicasOf(r)[0]
+	p.delete(p.pod(replica))
+	r = p.awaitRunningWithout("r", replica)
 	for _, pod := range r.Status.Nodes {
 		p.awaitAnswer(p.node(pod, "five"), "v", "GET", "k")
 		p.refused(p.node(pod, ""), "NOAUTH", "GET", "k")

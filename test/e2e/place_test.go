@@ -190,6 +190,28 @@ func (p *place) awaitStatus(name, what string, is func(r *cachev1.RedisCluster) 
 	return &r
 }
 
+// awaitRunningWithout waits until the resource is Running, and not with that pod.
+func (p *place) awaitRunningWithout(name, pod string) *cachev1.RedisCluster {
+	p.t.Helper()
+	return p.awaitStatus(name, "Running without "+pod, func(r *cachev1.RedisCluster) error {
+		if slices.Contains(r.Status.Nodes, pod) {
+			return fmt.Errorf("%s is among the nodes", pod)
+		}
+		return runs(r)
+	})
+}
+
+// awaitAnotherPrimary waits until the resource is Running, with another primary than that pod.
+func (p *place) awaitAnotherPrimary(name, pod string) *cachev1.RedisCluster {
+	p.t.Helper()
+	return p.awaitStatus(name, "Running, with another primary", func(r *cachev1.RedisCluster) error {
+		if r.Status.Primary == pod {
+			return fmt.Errorf("%s is the primary", pod)
+		}
+		return runs(r)
+	})
+}
+
 // runs tells whether the status says that everything is there.
 func runs(r *cachev1.RedisCluster) error {
 	s := &r.Status
