@@ -35,6 +35,8 @@ CONTROLLER_GEN := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 KUBECTL ?= $(or $(shell command -v kubectl),$(CURDIR)/bin/kubectl)
 export KUBECTL
+# What has to be built for it: nothing, where there is one already.
+BUILT_KUBECTL := $(filter $(CURDIR)/bin/kubectl,$(KUBECTL))
 
 # What make generate and make manifests write.
 GENERATED := ':(glob)**/zz_generated.*.go' config/crd/bases config/rbac/role.yaml
@@ -120,14 +122,14 @@ test-integration: parts-apiserver redis-images ## Run the tests against a real A
 	go test -tags integration -timeout 20m $$(grep -rlE --include='*_test.go' '^//go:build.*integration|/redistest"' . | xargs -n1 dirname | sort -u)
 
 .PHONY: test-e2e
-test-e2e: $(KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
+test-e2e: $(BUILT_KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
 	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
 		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
 	$(MAKE) deploy; $(use_cluster); \
 	go test -tags e2e -count=1 -timeout 40m ./test/e2e/...
 
 .PHONY: bench
-bench: $(KUBECTL) ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
+bench: $(BUILT_KUBECTL) ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
 	@$(use_cluster); go test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/...
 
 .PHONY: deflake
@@ -143,11 +145,11 @@ demo: ## From nothing to a running three-node Redis, on a local cluster or on KU
 	@hack/demo
 
 .PHONY: install
-install: $(KUBECTL) ## Install the CRD.
+install: $(BUILT_KUBECTL) ## Install the CRD.
 	@$(use_cluster); $(KUBECTL) apply --server-side --force-conflicts -k config/crd
 
 .PHONY: uninstall
-uninstall: $(KUBECTL) ## Remove the CRD, and with it every RedisCluster.
+uninstall: $(BUILT_KUBECTL) ## Remove the CRD, and with it every RedisCluster.
 	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: run
@@ -155,7 +157,7 @@ run: build install ## Run the operator on this machine, outside the cluster (ARG
 	@$(use_cluster); bin/manager $(ARGS)
 
 .PHONY: deploy
-deploy: $(KUBECTL) ## Install the operator; on a cluster of yours with IMG=<an image that it can pull>.
+deploy: $(BUILT_KUBECTL) ## Install the operator; on a cluster of yours with IMG=<an image that it can pull>.
 	@$(use_cluster); mkdir -p dist/deploy; image=$(or $(IMG),redis-operator:dev); id=$$image; \
 	if [ -n "$$local" ] && [ -z "$(IMG)" ]; then \
 		$(MAKE) image; bin/cluster load dist/redis-operator.tar; id=$$(sha256sum dist/redis-operator.tar | cut -c1-16); \
@@ -179,7 +181,7 @@ endef
 deploy: export overlay := $(overlay)
 
 .PHONY: undeploy
-undeploy: $(KUBECTL) ## Remove the operator and the CRD, and with it every RedisCluster.
+undeploy: $(BUILT_KUBECTL) ## Remove the operator and the CRD, and with it every RedisCluster.
 	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k config/default
 
 ##@ Local cluster: a real Kubernetes of three nodes on this machine
