@@ -19,14 +19,27 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	if !mayReplace {
 		return
 	}
+	missing := unaccounted(s, s.Claimed())
+	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
 	if n := restartedAlone(s); n != nil {
-		claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "the only pod %s started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
+		if len(missing) > 0 {
+			waitFor(s, missing, why, p)
+			return // it serves meanwhile
+		}
+		claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "%s was alone and started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
 		// The line "replicaof no one" in a boot file leaves Redis trying to reach the fence once a second; this ends it.
 		p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s started as the primary by its boot role", n.Pod.Name)
 		promote(s, n, nextEpoch(s), plan.CodeDataLost, p)
 		return
 	}
+	if len(s.Nodes) > 1 && bootRoles(s, nil, p) {
+		return // or a process could start as a primary that is not the claimed one, while the Service still leads to it
+	}
 	if id := heirs(s); id != "" {
+		if len(missing) > 0 && !bestEffort {
+			waitFor(s, missing, why, p)
+			return // those missing may have what is on record; and what is frozen does not tell any more whose heir it is
+		}
 		next := *s.Claim
 		next.ReplicationID = id
 		p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: next}, plan.CodeNewHistory, "the replicas of %s have a history that is not on record", s.Claim.Primary.Name)
@@ -40,12 +53,8 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 			candidates = append(candidates, n)
 		}
 	}
-	missing := unaccounted(s, s.Claimed())
-	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
 	if len(missing) > 0 && (!bestEffort || len(candidates) == 0) {
-		p.Block(cachev1.ReasonReplicasUnaccounted,
-			"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; spec.failover.policy BestEffort goes on without, at the price of what only they have",
-			s.Claim.Primary.Name, why, strings.Join(missing, ", "))
+		waitFor(s, missing, why, p)
 		return
 	}
 	if len(candidates) == 0 {
@@ -59,12 +68,27 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	promote(s, best, epoch, plan.CodeFailover, p)
 }
 
+// waitFor tells who must answer before anyone is promoted.
+func waitFor(s *state.Snapshot, missing []string, why string, p *plan.Plan) {
+	p.Block(cachev1.ReasonReplicasUnaccounted,
+		"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; spec.failover.policy BestEffort goes on without, at the price of what only they have",
+		s.Claim.Primary.Name, why, strings.Join(missing, ", "))
+}
+
 // heirs finds the replication id of the nodes that copied from the lost primary, if it is not the recorded one; else it is empty.
+//
+// Where any node has the recorded history, nobody is an heir: a primary whose history is known to others does not change it.
+// One with another history was then told to follow the primary and never got through, and what it has is older.
 //
 // A primary takes a new id, with no second one, when its first replica attaches (Redis' replication.c creates the backlog then).
 // If it dies before that id is on record, only where its replicas copy from tells that they have its data; and that is gone
 // once they are frozen.
 func heirs(s *state.Snapshot) string {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.HasData(s.Claim) && !n.IsClaimedProcess(s.Claim) {
+			return ""
+		}
+	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		copied := n.Answers() && n.Redis.Role == state.RoleReplica && n.Redis.PrimaryHost == s.Claim.Primary.IP &&
@@ -76,15 +100,19 @@ func heirs(s *state.Snapshot) string {
 	return ""
 }
 
-// restartedAlone is the only node of a resource of size 1 that is a primary again by its boot role: there is nobody to ask.
+// restartedAlone is a node that is a primary again by its boot role, where nobody else has data: it was the only one, and has
+// taken writes since, for all we know. (There may be more pods by now: it may have happened while the operator was away.)
 func restartedAlone(s *state.Snapshot) *state.Node {
-	if len(s.Nodes) != 1 {
-		return nil
+	var found *state.Node
+	for i := range s.Nodes {
+		switch n := &s.Nodes[i]; {
+		case n.Answers() && n.Redis.Role == state.RolePrimary && !n.Redis.Loading && n.Pod.Annotations[cachev1.AnnotationBootRole] != "" && found == nil:
+			found = n
+		case n.HasData(s.Claim):
+			return nil
+		}
 	}
-	if n := &s.Nodes[0]; n.Answers() && n.Redis.Role == state.RolePrimary && !n.Redis.Loading && n.Pod.Annotations[cachev1.AnnotationBootRole] != "" {
-		return n
-	}
-	return nil
+	return found
 }
 
 // giveUp tells whether the claimed primary may be replaced, and why; if not, what is waited for is in the plan.
@@ -92,27 +120,24 @@ func giveUp(s *state.Snapshot, now time.Time, p *plan.Plan) (why string, mayRepl
 	if why, dead := s.CertainlyDead(now); dead {
 		return why, true
 	}
+	timeout := time.Duration(s.Want.Spec.Failover.TimeoutSeconds) * time.Second
+	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
 	n := s.Claimed()
 	if n == nil {
-		p.WakeWithin(state.TerminationGrace)
-		p.Block(cachev1.ReasonPrimaryUnreachable,
-			"pod %s of the primary is gone, and whether its process ended is not certain; if it did, annotate the resource with %s=%s",
-			s.Claim.Primary.Name, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
-		return "", false
+		return absent(s, now, timeout, p)
 	}
-	if n.Link != state.LinkSilent {
+	if n.Link != state.LinkSilent && n.Link != state.LinkRefused {
 		return "", false // not asked yet, loading, or it refuses the operator (said elsewhere)
 	}
-	timeout := time.Duration(s.Want.Spec.Failover.TimeoutSeconds) * time.Second
-	if !n.Suspected(timeout, now) {
-		p.WakeWithin(timeout - now.Sub(n.LinkSince))
+	if since := now.Sub(n.LinkSince); since < timeout {
+		p.WakeWithin(timeout - since)
 		return "", false
 	}
-	if witness := stillHears(s, n); witness != nil {
+	if witness := s.StillHears(n); witness != nil {
 		p.Block(cachev1.ReasonPrimaryUnreachable, "primary %s does not answer the operator, but %s still copies from it: it stays the primary", n.Pod.Name, witness.Pod.Name)
 		return "", false
 	}
-	if s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort {
+	if bestEffort {
 		return "silent for more than " + timeout.String(), true
 	}
 	p.Block(cachev1.ReasonPrimaryUnreachable,
@@ -121,14 +146,21 @@ func giveUp(s *state.Snapshot, now time.Time, p *plan.Plan) (why string, mayRepl
 	return "", false
 }
 
-// stillHears finds a replica whose link to the node is up: then it is the operator that is cut off.
-func stillHears(s *state.Snapshot, primary *state.Node) *state.Node {
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Answers() && n.CopiesFrom(primary) {
-			return n
+// absent decides about a primary whose pod is gone without certainty that its process is.
+func absent(s *state.Snapshot, now time.Time, timeout time.Duration, p *plan.Plan) (why string, mayReplace bool) {
+	since := now.Sub(s.Departed.Since)
+	if s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort {
+		if since >= timeout {
+			return "its pod has been gone for more than " + timeout.String(), true
 		}
+		p.WakeWithin(timeout - since)
+		return "", false
 	}
-	return nil
+	p.WakeWithin(state.TerminationGrace)
+	p.Block(cachev1.ReasonPrimaryUnreachable,
+		"pod %s of the primary is gone, and whether its process ended is not certain; if it did, annotate the resource with %s=%s, or set spec.failover.policy to BestEffort",
+		s.Claim.Primary.Name, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
+	return "", false
 }
 
 // freezeAll plans to freeze every node that answers and is not yet frozen, but for one, and tells how many those are.

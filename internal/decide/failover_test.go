@@ -91,9 +91,31 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: record the history of a (NewHistory)",
 			},
 		},
-		"a primary by its boot role is nothing special where there is another node to ask": {
+		"a primary by its boot role is nothing special where another node has data; but it may not start so again": {
 			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Frozen("b"),
-			want:  []string{"safety: freeze a (Freeze)"},
+			want:  []string{"safety: mark pod a: boot-role- (BootRole)"},
+		},
+		// Found by the simulation: an empty node was claimed, and then the old one started, by its boot role, and took writes.
+		"before an empty one takes its place, its pod loses the boot role": {
+			given: given.Replicated(2).Primary("a", given.Ended(), given.BootRole()).Started("b"),
+			want:  []string{"safety: mark pod a: boot-role- (BootRole)"},
+		},
+		"having restarted by its boot role it may have taken writes since, so it keeps its place before an empty one": {
+			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Started("b"),
+			want: []string{
+				"safety: claim epoch 2 for a (DataLost)",
+				"safety: freeze a (Freeze)",
+				"safety: promote a in epoch 2 (DataLost)",
+				"safety: record the history of a (NewHistory)",
+				"safety: attach b to a (Attach)",
+			},
+		},
+		"and serves on while another node has not answered yet": {
+			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Started("b", given.Linked(state.LinkConnecting, 0)),
+			want: []string{
+				"blocked: ReplicasUnaccounted: primary a is lost (its server started anew), and b may hold newer data: waiting for an answer; " +
+					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+			},
 		},
 	}.run(t)
 }
@@ -176,7 +198,7 @@ func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 			given: given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(time.Second)),
 			want: []string{
 				"blocked: PrimaryUnreachable: pod a of the primary is gone, and whether its process ended is not certain; " +
-					"if it did, annotate the resource with cache.example.com/confirm-dead=a",
+					"if it did, annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort",
 			},
 		},
 	}.run(t)
@@ -231,6 +253,26 @@ func TestTheHistoryOfALostPrimaryIsKnownByItsReplicas(t *testing.T) {
 	cases{
 		"it is recorded before they are frozen, since only what they copy from shows it": {
 			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", heir, down),
+			want: []string{
+				"safety: claim epoch 1 for a (NewHistory)",
+				"safety: freeze b (Freeze)",
+			},
+		},
+		// Found by the simulation, where c was cut off from a since a's promotion: its old history replaced the recorded one, and
+		// b, which had everything, was taken for empty.
+		"one that never got through, with an older history, is no heir while another has what is on record": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", down).Replica("c", given.Data(given.Older, ""), down),
+			want:  freezesBAndC,
+		},
+		"while a node is missing that may have what is on record, nobody is an heir, and nobody is frozen so that it can still be told": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", heir, down).Started("c", given.Silent(0)),
+			want: []string{
+				"blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
+					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+			},
+		},
+		"under BestEffort it is not waited for": {
+			given: given.Replicated(3).BestEffort().Primary("a", given.Ended()).Replica("b", heir, down).Started("c", given.Silent(0)),
 			want: []string{
 				"safety: claim epoch 1 for a (NewHistory)",
 				"safety: freeze b (Freeze)",

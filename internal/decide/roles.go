@@ -86,7 +86,9 @@ func mustAttach(n, primary *state.Node, epoch int64) bool {
 
 // bootRoles lets the only node of a resource of size 1 start as primary by itself, and takes that back from everyone before
 // there is a second node: a primary that restarts empty must not be copied.
-func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
+//
+// Without a primary it is taken back from everyone. It tells whether anything changes.
+func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) (changes bool) {
 	alone := s.Want.Spec.Size == 1 && len(s.Nodes) == 1
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -102,5 +104,7 @@ func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
 			patch.Annotations[cachev1.AnnotationBootRole] = &wanted
 		}
 		p.Add(plan.Safety, patch, plan.CodeBootRole, "%s is alone: %t", n.Pod.Name, alone)
+		changes = true
 	}
+	return changes
 }
