@@ -71,9 +71,10 @@ var errAlready = errors.New("already so")
 // Act carries out the lanes one after the other, safety first. A lane stops at its first step that does not succeed.
 func (a *Actor) Act(ctx context.Context, resource *cachev1.RedisCluster, s *state.Snapshot, p *plan.Plan) plan.Outcome {
 	var outcome plan.Outcome
+	on := &subject{resource, s} // one for all steps: what one writes into the claim, the next ones check
 	for name, lane := range p.Lanes {
 		for _, step := range lane.Steps {
-			result := a.step(ctx, &subject{resource, s}, plan.LaneName(name), step)
+			result := a.step(ctx, on, plan.LaneName(name), step)
 			outcome.Steps = append(outcome.Steps, result)
 			if result.Result == plan.NotNow || result.Result == plan.Failed {
 				break

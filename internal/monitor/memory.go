@@ -11,8 +11,8 @@ import (
 
 // read asks the node what it is and does, and enters the answer.
 func (w *watcher) read(ctx context.Context, node *redis.Node) error {
-	w.reading.Lock()
-	defer w.reading.Unlock()
+	w.reading <- struct{}{}
+	defer func() { <-w.reading }()
 	r, err := node.Info(ctx)
 	switch {
 	case err == nil:

@@ -22,8 +22,9 @@ type watcher struct {
 	stop    context.CancelFunc
 	// hurried asks for an answer now rather than at the next interval.
 	hurried chan struct{}
-	// reading is held from a question to its answer's entry in the memory: answers are entered in the order they were given.
-	reading sync.Mutex
+	// reading has room for one from a question to its answer's entry in the memory: answers are entered in the order they were
+	// given. (A channel and not a mutex: a simulation's virtual time goes on while a goroutine waits for a channel.)
+	reading chan struct{}
 
 	mu  sync.Mutex
 	obs Observation
@@ -41,6 +42,7 @@ func newWatcher(m *Monitor, g *group, target Target) *watcher {
 		monitor: m, group: g, target: target, ctx: ctx, stop: stop,
 		log:       m.log.WithValues("namespace", target.Namespace, "pod", target.Pod, "resource", g.owner.Name),
 		hurried:   make(chan struct{}, 1),
+		reading:   make(chan struct{}, 1),
 		obs:       Observation{Link: state.LinkConnecting, LinkSince: now},
 		changedAt: now,
 	}
