@@ -67,9 +67,13 @@ func TestConditions(t *testing.T) {
 				"Progressing=True NodesNotReady: c: it is copying the primary's data", healthy,
 			},
 		},
+		"a replica that has served and is heard before the primary's last two answers": {
+			given.Replicated(2).Primary("a").Replica("b", given.Offset(1)),
+			[]string{"Running", serving, "Ready=True AllNodesInSync: 2 of 2 nodes serve", "Progressing=False Settled: what spec asks for is there", healthy},
+		},
 		"each node that does not serve, with why": {
 			given.Replicated(6).Primary("a", given.NotReady()).Replica("b", given.Terminating()).Started("c").Replica("d", given.Silent(0)).
-				Replica("e", given.Offset(1)).Replica("f", given.LinkDown(0)),
+				Replica("e", given.Offset(1), given.GateClosed()).Replica("f", given.LinkDown(0)),
 			[]string{
 				"Scaling", serving,
 				"Ready=False NodesNotReady: a: serves, and Kubernetes does not call it ready yet; b: is being deleted; c: it does not follow the primary yet; " +

@@ -196,7 +196,9 @@ func (s *Snapshot) Serves(n *Node) (bool, string) {
 		return false, "it is copying the primary's data"
 	case !n.Redis.LinkUp:
 		return false, "its link to the primary is down"
-	case !n.CaughtUp(primary):
+	case !n.Pod.InSync && !n.CaughtUp(primary):
+		// Asked once, for the gate to open. Later a node is behind every time that its last answer is older than the
+		// primary's last two, and says nothing by it.
 		return false, "it has not caught up with the primary"
 	}
 	return true, ""
