@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -53,7 +54,7 @@ func startOperator(t testing.TB, config *rest.Config, namespace string, tapped *
 	config.Wrap(tapped.transport)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Logger:                  zap.New(zap.WriteTo(o.log), zap.UseDevMode(true)),
+		Logger:                  funcr.New(o.log.line, funcr.Options{Verbosity: 1}),
 		Cache:                   controller.CacheOptions([]string{namespace}),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: new(2 * time.Second),
@@ -92,15 +93,22 @@ type logBuffer struct {
 
 const logKept = 1 << 20
 
-// Write implements io.Writer.
-func (b *logBuffer) Write(p []byte) (int, error) {
+// line adds a line of the log. What says only where it comes from is left out.
+func (b *logBuffer) line(prefix, arguments string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.text.Len() > logKept {
 		b.text.Next(b.text.Len() / 2)
 	}
-	return b.text.Write(p)
+	if begin, _, found := strings.Cut(arguments, ` "controller"=`); found {
+		if _, rest, found := strings.Cut(arguments, ` "lane"=`); found {
+			arguments = begin + ` "lane"=` + rest
+		}
+	}
+	_, _ = fmt.Fprintln(&b.text, time.Now().UTC().Format(timeOfDay), prefix, arguments)
 }
+
+const timeOfDay = "15:04:05.000"
 
 func (b *logBuffer) copyTo(w io.Writer) {
 	b.mu.Lock()

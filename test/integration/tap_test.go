@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,6 +141,12 @@ func (t *tap) requestsSince(then time.Time) []string {
 	return found
 }
 
+func (t *tap) requestsMade() []request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.requests)
+}
+
 // delay holds back what watches of pods say from now on by this much.
 func (t *tap) delay(d time.Duration) {
 	t.mu.Lock()
@@ -170,9 +177,7 @@ func (t tappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true" {
 		return t.watch(r)
 	}
-	t.tap.mu.Lock()
-	t.tap.requests = append(t.tap.requests, request{time.Now(), what})
-	t.tap.mu.Unlock()
+	t.tap.noteRequest(what, r)
 	isEvent := strings.Contains(r.URL.Path, "/events")
 	switch {
 	case t.tap.isCut():
@@ -194,6 +199,20 @@ func (t tappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case pass:
 	}
 	return t.next.RoundTrip(r)
+}
+
+// noteRequest keeps what was asked, of a change of status with its content.
+func (t *tap) noteRequest(what string, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/status") && r.Body != nil {
+		content, err := io.ReadAll(r.Body)
+		if err == nil {
+			what += " " + string(content)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(content))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requests = append(t.requests, request{time.Now(), what})
 }
 
 func (t tappedTransport) watch(r *http.Request) (*http.Response, error) {

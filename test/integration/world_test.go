@@ -98,6 +98,9 @@ func (w *world) tellStory() {
 	for _, o := range w.operators {
 		if file, err := os.Create(filepath.Join(dir, o.name+".log")); err == nil {
 			o.log.copyTo(file)
+			for _, r := range o.tap.requestsMade() {
+				_, _ = fmt.Fprintln(file, r.at.UTC().Format(timeOfDay), r.what)
+			}
 			_ = file.Close()
 		}
 	}
