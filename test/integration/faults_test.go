@@ -231,3 +231,28 @@ func TestRollout(t *testing.T) {
 	load.requireKept(nodes)
 	assert.Empty(t, w.events("DataLost"))
 }
+
+// While the API server is away nobody is promoted, since nothing could be put on record; the primary that lives serves on.
+func TestAPIServerAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.operator(nil)
+	w.create(3)
+	nodes := w.awaitSettled(3)
+	load := w.load()
+	load.awaitConfirmed(20)
+	o.tap.setAway(true)
+	load.awaitConfirmed(20)
+	w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL)
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for _, n := range nodes {
+			fields, err := askInfo(address(n.pod.Status.PodIP), nil)
+			require.False(t, err == nil && fields["role"] == "master", "%s became the primary without a record", n.pod.Name)
+		}
+	}
+	o.tap.setAway(false)
+	after := w.awaitSettled(3)
+	require.NotEqual(t, nodes[0].pod.Name, after[0].pod.Name)
+	load.requireKept(after)
+	assert.Empty(t, w.events("DataLost"))
+}

@@ -23,13 +23,17 @@ import (
 type tap struct {
 	mu     sync.Mutex
 	writes []string
-	// cutAt is the write, from 1, at which to cut; 0 is never. With after, it is carried out first and its answer is dropped.
+	// cutAt is the write, from 1, at which to cut; 0 is never. how says what becomes of it.
 	cutAt int
-	after bool
+	how   fate
 	cut   bool
 	conns map[*tappedConn]bool
 	// crashed is closed once the operator is cut off and the last write, if it was to be carried out, was.
 	crashed chan struct{}
+	// release lets a late write go; arrived is closed once it was carried out.
+	release, arrived chan struct{}
+	// away makes the API server refuse everything but the watches that are open.
+	away bool
 
 	// requests are those to the API server, without watches, with when they were made.
 	requests []request
@@ -43,29 +47,65 @@ type request struct {
 	what string
 }
 
-var errCut = errors.New("the operator crashed (test)")
+var (
+	errCut  = errors.New("the operator crashed (test)")
+	errAway = errors.New("the API server is away (test)")
+)
 
 func newTap() *tap {
-	return &tap{conns: map[*tappedConn]bool{}, crashed: make(chan struct{})}
+	return &tap{
+		conns: map[*tappedConn]bool{}, crashed: make(chan struct{}),
+		release: make(chan struct{}), arrived: make(chan struct{}),
+	}
 }
 
+// fate is what becomes of the write at which an operator crashes.
+type fate int
+
+const (
+	// lost: it is not carried out.
+	lost fate = iota
+	// carriedOut: it is carried out, and its answer is dropped.
+	carriedOut
+	// late: it is on its way, and arrives when the test releases it.
+	late
+)
+
+// String names the fate, after the moment of the crash.
+func (f fate) String() string { return [...]string{"before", "after", "late"}[f] }
+
+// verdict is what to do with a write.
 type verdict int
 
 const (
 	pass verdict = iota
 	refuse
 	carryOutLast
+	carryOutLate
 )
 
 // arm cuts the operator off at the n-th write from now.
-func (t *tap) arm(n int, after bool) {
+func (t *tap) arm(n int, how fate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.writes, t.cutAt, t.after = nil, n, after
+	t.writes, t.cutAt, t.how = nil, n, how
 }
 
 // count starts counting anew.
-func (t *tap) count() { t.arm(0, false) }
+func (t *tap) count() { t.arm(0, lost) }
+
+// setAway makes the API server refuse everything, or no longer.
+func (t *tap) setAway(away bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.away = away
+}
+
+func (t *tap) isAway() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.away
+}
 
 // counted are the writes since count or arm.
 func (t *tap) counted() []string {
@@ -85,8 +125,13 @@ func (t *tap) write(what string) verdict {
 		return pass
 	}
 	t.cut = true
-	if t.after {
+	switch t.how {
+	case carriedOut:
 		return carryOutLast
+	case late:
+		t.end()
+		return carryOutLate
+	case lost:
 	}
 	t.end()
 	return refuse
@@ -118,7 +163,7 @@ func (t *tap) end() {
 	}
 	close(t.crashed)
 	for conn := range t.conns {
-		_ = conn.Conn.Close()
+		_ = conn.endUnlessLate()
 	}
 }
 
@@ -182,6 +227,8 @@ func (t tappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case t.tap.isCut():
 		return nil, errCut
+	case t.tap.isAway():
+		return nil, errAway
 	case r.Method == http.MethodGet || isEvent: // events are written in the background, at no certain moment
 		return t.next.RoundTrip(r)
 	}
@@ -195,6 +242,21 @@ func (t tappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_, _ = io.Copy(io.Discard, response.Body)
 			_ = response.Body.Close()
 		}
+		return nil, errCut
+	case carryOutLate:
+		content, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		waiting := r.Clone(context.WithoutCancel(r.Context()))
+		waiting.Body = io.NopCloser(bytes.NewReader(content))
+		go func() {
+			<-t.tap.release
+			defer close(t.tap.arrived)
+			if response, err := t.next.RoundTrip(waiting); err == nil {
+				_ = response.Body.Close()
+			}
+		}()
 		return nil, errCut
 	case pass:
 	}
@@ -318,6 +380,7 @@ type tappedConn struct {
 
 	mu   sync.Mutex
 	last bool
+	late bool
 }
 
 // Write implements net.Conn. The operator's client writes a command with one call, and one command at a time.
@@ -326,7 +389,25 @@ func (c *tappedConn) Write(p []byte) (int, error) {
 	if what == "" {
 		return c.Conn.Write(p)
 	}
-	switch c.tap.write(what + " @" + c.pod) {
+	c.mu.Lock()
+	c.late = true // until the verdict, which may close all connections but this
+	c.mu.Unlock()
+	verdict := c.tap.write(what + " @" + c.pod)
+	if verdict == carryOutLate {
+		data := bytes.Clone(p)
+		go func() {
+			<-c.tap.release
+			defer close(c.tap.arrived)
+			_, _ = c.Conn.Write(data)
+			time.Sleep(100 * time.Millisecond) // closed too soon, the server may not read it
+			_ = c.Conn.Close()
+		}()
+		return 0, errCut
+	}
+	c.mu.Lock()
+	c.late = false
+	c.mu.Unlock()
+	switch verdict {
 	case refuse:
 		_ = c.Conn.Close()
 		return 0, errCut
@@ -339,9 +420,19 @@ func (c *tappedConn) Write(p []byte) (int, error) {
 			c.tap.landed()
 		}
 		return n, err
-	case pass:
+	case pass, carryOutLate:
 	}
 	return c.Conn.Write(p)
+}
+
+// endUnlessLate closes the connection, unless a late command is to use it yet.
+func (c *tappedConn) endUnlessLate() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.late {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 // Read implements net.Conn.
@@ -362,7 +453,7 @@ func (c *tappedConn) Close() error {
 	c.tap.mu.Lock()
 	delete(c.tap.conns, c)
 	c.tap.mu.Unlock()
-	return c.Conn.Close()
+	return c.endUnlessLate()
 }
 
 // commandOf names the command that begins there, if it is one that changes a server; a password is not in the name.
