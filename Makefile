@@ -18,8 +18,8 @@ IMG ?=
 REDIS_IMAGES ?= redis-7.0
 # make run ARGS="--zap-log-level=debug"
 ARGS ?=
-# How many random schedules `make test-sim` tries; a failing one prints the command that replays it.
-export SEEDS ?= 200
+# How many random schedules `make test-sim` tries, from the number SEED on; a failing one prints the command that replays it.
+export SEEDS ?= 1000
 # make deflake FOCUS=TestX PKG=./internal/act COUNT=500
 FOCUS ?=
 PKG ?= ./...
@@ -108,13 +108,14 @@ test: test-unit test-sim test-integration ## Run all tests; without root all but
 		[ -z "$(REQUIRE_ALL)" ]; fi
 
 .PHONY: test-unit
+test-unit: export SEEDS = 20
 test-unit: export CONTROLLER_GEN := $(CURDIR)/$(CONTROLLER_GEN)
 test-unit: $(CONTROLLER_GEN) ## Run the tests that need nothing but Go.
 	go test ./...
 
 .PHONY: test-sim
 test-sim: ## Run the simulation with SEEDS random schedules.
-	go test -count=1 ./test/sim/...
+	go test -count=1 -timeout 30m ./test/sim/...
 
 .PHONY: test-integration
 test-integration: export REQUIRE_REDIS := 1
