@@ -44,28 +44,34 @@ func selfDeclared(s *state.Snapshot) []*state.Node {
 
 // adoptBest makes the best of the nodes that hold data the primary, if all that do hold the same history.
 func adoptBest(s *state.Snapshot, p *plan.Plan) {
-	var holders []*state.Node
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Answers() && !blank(n) && !n.Redis.Syncing && !n.Redis.Loading {
-			holders = append(holders, n)
-		}
-	}
-	if len(holders) == 0 {
+	all := holders(s)
+	if len(all) == 0 {
 		bootstrap(s, plan.CodeDataLost, "no pod holds data any more", p)
 		return
 	}
 	if freezeAll(s, nil, p) > 0 {
 		return
 	}
-	record := commonHistory(holders)
+	record := commonHistory(all)
 	if record == nil {
 		p.Block(cachev1.ReasonAmbiguousHistory, "there is no record of who is primary, and %s hold data of different histories; delete the pods whose data may go",
-			strings.Join(podNames(holders), ", "))
+			strings.Join(podNames(all), ", "))
 		return
 	}
-	best := bestCandidate(holders, record, newestRevision(s))
+	best := bestCandidate(all, record, newestRevision(s))
 	claim(s, best, nextEpoch(s), record.ReplicationID, plan.CodeAdopt, "%s has the newest data, and there was no record of a primary", []any{best.Pod.Name}, p)
 	promote(s, best, nextEpoch(s), plan.CodeAdopt, p)
+}
+
+// holders are the nodes that hold data, of whatever history.
+func holders(s *state.Snapshot) []*state.Node {
+	var found []*state.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Answers() && !blank(n) && !n.Redis.Syncing && !n.Redis.Loading {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 // commonHistory finds the replication id that all nodes carry or grew out of; nil where there is none.

@@ -58,12 +58,32 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		return
 	}
 	if len(candidates) == 0 {
-		bootstrap(s, plan.CodeDataLost, "primary "+s.Claim.Primary.Name+" is lost ("+why+") and no other pod holds data", p)
+		promoteOlder(s, why, p)
 		return
 	}
 	best := bestCandidate(candidates, s.Claim, newestRevision(s))
 	epoch := nextEpoch(s)
 	claim(s, best, epoch, s.Claim.ReplicationID, plan.CodeFailover, "primary %s is lost (%s); %s has the newest data",
+		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
+	promote(s, best, epoch, plan.CodeFailover, p)
+}
+
+// promoteOlder promotes, where nobody has the recorded history, the best of those that have an older one: a primary may die
+// before anyone copied from it. Only where there is no data at all an empty node begins.
+func promoteOlder(s *state.Snapshot, why string, p *plan.Plan) {
+	all := holders(s)
+	if len(all) == 0 {
+		bootstrap(s, plan.CodeDataLost, "primary "+s.Claim.Primary.Name+" is lost ("+why+") and no other pod holds data", p)
+		return
+	}
+	record := commonHistory(all)
+	if record == nil {
+		p.Block(cachev1.ReasonAmbiguousHistory, "primary %s is lost (%s), and %s hold older data of different histories; delete the pods whose data may go",
+			s.Claim.Primary.Name, why, strings.Join(podNames(all), ", "))
+		return
+	}
+	best, epoch := bestCandidate(all, record, newestRevision(s)), nextEpoch(s)
+	claim(s, best, epoch, record.ReplicationID, plan.CodeFailover, "primary %s is lost (%s), before anyone had copied from it; %s has the newest data that is left",
 		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
 	promote(s, best, epoch, plan.CodeFailover, p)
 }

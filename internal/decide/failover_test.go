@@ -20,7 +20,7 @@ var failsOverToB = []string{
 var freezesBAndC = []string{"safety: freeze b (Freeze)", "safety: freeze c (Freeze)"}
 
 func TestADeadPrimaryIsReplaced(t *testing.T) {
-	down := given.LinkDown(0)
+	down, older := given.LinkDown(0), given.Data(given.Older, "")
 	cases{
 		"its replicas are frozen before their offsets are compared": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", given.Offset(990), down).Replica("c", given.Offset(980), down),
@@ -58,6 +58,19 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: promote b in epoch 2 (DataLost)",
 				"safety: lead the Service to b (LeadService)",
 				"safety: record the history of b (NewHistory)",
+			},
+		},
+		// Found by the simulation: a was promoted, its new history recorded, and it died before b and c had copied from it. Both
+		// were taken for empty, and an empty node emptied them.
+		"where it died before anyone had copied from it, the best of the older data go on": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older, given.Offset(990)).Frozen("c", older, given.Offset(980)).Started("d"),
+			want:  append(append([]string{}, failsOverToB...), "safety: attach d to b (Attach)"),
+		},
+		"but of older data of different histories none is chosen": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older).Frozen("c", given.Data("another", "")),
+			want: []string{
+				"blocked: AmbiguousHistory: primary a is lost (its container ended (Error, exit code 137)), and b, c hold older data of different histories; " +
+					"delete the pods whose data may go",
 			},
 		},
 		"where nobody answers, nothing happens": {
