@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	cachev1 "example.com/redis-operator/api/v1"
+)
+
+const (
+	// calmAfter is how long faults strike; patience is how long a world may take to settle once they have ended.
+	calmAfter = 25 * time.Second
+	patience  = 150 * time.Second
+	// silence is for how long a settled operator must not write.
+	silence = 15 * time.Second
+)
+
+// run lets one schedule pass, from nothing through misfortune to silence.
+func (w *world) run(size int32, policy cachev1.FailoverPolicy) {
+	w.Lock()
+	w.create(size, policy)
+	w.startOperator()
+	w.controllers()
+	w.client(nil)
+	w.Unlock()
+
+	w.until(20*time.Second, func() bool { return w.settled() == "" })
+	for end := time.Now().Add(calmAfter); time.Now().Before(end) && !w.failed(); {
+		w.pass(w.randomPause())
+		w.do(w.misfortune)
+	}
+	w.do(w.calm)
+	w.until(patience, func() bool { return w.settled() == "" })
+	w.do(func() {
+		if why := w.settled(); why != "" {
+			w.violated("it does not settle: %s; status: %s", why, w.conditions())
+		}
+	})
+	w.beSilent()
+	w.end()
+}
+
+// randomPause is mostly short, so that faults meet each other's consequences.
+func (w *world) randomPause() time.Duration {
+	w.Lock()
+	defer w.Unlock()
+	if w.rand.IntN(3) == 0 {
+		return w.between(2*time.Second, 6*time.Second)
+	}
+	return w.between(20*time.Millisecond, time.Second)
+}
+
+func (w *world) pass(d time.Duration) { time.Sleep(d) }
+
+func (w *world) do(what func()) {
+	w.Lock()
+	defer w.Unlock()
+	what()
+}
+
+func (w *world) failed() bool {
+	w.Lock()
+	defer w.Unlock()
+	return len(w.violations) > 0
+}
+
+// until waits until something holds, a violation, or the end of patience.
+func (w *world) until(most time.Duration, holds func() bool) {
+	for end := time.Now().Add(most); time.Now().Before(end) && !w.failed(); {
+		w.pass(499 * time.Millisecond)
+		w.Lock()
+		done := holds()
+		w.Unlock()
+		if done {
+			return
+		}
+	}
+}
+
+// calm ends all faults; from now on a truthful person does what the conditions ask for.
+func (w *world) calm() {
+	w.tell("CALM")
+	clear(w.cuts)
+	for _, p := range w.pods {
+		if p.process != nil {
+			p.process.stopped = false
+		}
+	}
+	for len(w.operators) > 1 {
+		w.operators[0].kill()
+	}
+	if len(w.operators) == 0 {
+		w.startOperator()
+	}
+	op := w.operators[0]
+	op.apiTrouble, op.stepsLeft, op.informers.stalled = false, -1, time.Time{}
+	op.wake()
+	w.person()
+}
+
+// person confirms the death of what is dead, and deletes the pods that have fewer writes where the operator asks to choose.
+func (w *world) person() {
+	w.later(5*time.Second, w.person)
+	degraded := meta.FindStatusCondition(w.store.resource().Status.Conditions, cachev1.ConditionDegraded)
+	if degraded == nil {
+		return
+	}
+	switch degraded.Reason {
+	case cachev1.ReasonPrimaryUnreachable:
+		if c := w.claim(); c != nil && strings.Contains(degraded.Message, "confirm-dead="+c.Primary.Name) && !w.runs(string(c.Primary.UID)) {
+			w.tell("person: %s is dead", c.Primary.Name)
+			w.change(func(r *cachev1.RedisCluster) {
+				r.Annotations = map[string]string{cachev1.AnnotationConfirmDead: c.Primary.Name}
+			})
+		}
+	case cachev1.ReasonAmbiguousPrimary, cachev1.ReasonAmbiguousHistory:
+		var keep *pod
+		for _, p := range w.pods {
+			if p.process != nil && (keep == nil || len(p.process.data) > len(keep.process.data)) {
+				keep = p
+			}
+		}
+		for _, p := range w.pods {
+			if p.process != nil && p != keep {
+				w.tell("person: deletes %s", p.short)
+				w.deletePod(p)
+			}
+		}
+	}
+}
+
+// runs tells whether a process of that pod still runs.
+func (w *world) runs(uid string) bool {
+	for _, p := range w.processes() {
+		if p.pod.uid == uid {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) conditions() string {
+	var parts []string
+	for _, c := range w.store.resource().Status.Conditions {
+		parts = append(parts, c.Type+"="+string(c.Status)+" "+c.Reason+" ("+c.Message+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// beSilent checks that a settled operator writes nothing and plans nothing.
+func (w *world) beSilent() {
+	if w.failed() {
+		return
+	}
+	w.pass(2 * time.Second) // the last gates and the status
+	w.Lock()
+	before, op := w.store.writes, w.operators[0]
+	w.Unlock()
+	w.pass(silence)
+	w.do(func() {
+		if now := w.store.writes; now != before {
+			w.violated("%d API writes in a settled world; status: %s", now-before, w.conditions())
+		}
+	})
+	p, err := op.plan(context.Background())
+	w.do(func() {
+		if err != nil || !p.Empty() || len(p.Blocked) > 0 {
+			w.violated("a plan in a settled world: %s %v", p.String(), err)
+		}
+	})
+}
+
+// end stops everything and waits until it has.
+func (w *world) end() {
+	w.Lock()
+	w.over = true
+	operators := w.operators
+	for _, op := range operators {
+		op.kill()
+	}
+	for _, p := range w.processes() {
+		for _, s := range p.sessions {
+			_ = s.conn.Close()
+		}
+	}
+	w.Unlock()
+	w.pass(5 * time.Second) // longer than anything waits
+}
+
+// client writes through the Service, and stays connected until its connection breaks or Redis answers with an error.
+func (w *world) client(to *process) {
+	if to == nil || to.dead {
+		to = w.processAt(w.store.primaryAddress())
+	}
+	pause := w.between(8*time.Millisecond, 30*time.Millisecond)
+	if to != nil && !to.stopped {
+		w.lastWrite++
+		if to.write(w.lastWrite) {
+			w.acknowledged = append(w.acknowledged, w.lastWrite)
+		} else {
+			to = nil
+		}
+	}
+	w.later(pause, func() { w.client(to) })
+}
