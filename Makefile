@@ -90,8 +90,8 @@ manifests: $(CONTROLLER_GEN) ## Generate the CRD from api/ and the operator's ro
 ##@ Check
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run golangci-lint (.golangci.yml), the import rules of docs/design among it.
-	$(GOLANGCI_LINT) run
+lint: $(GOLANGCI_LINT) ## Run golangci-lint (.golangci.yml), the import rules among it; FIX=1 mends what it can.
+	$(GOLANGCI_LINT) run $(if $(FIX),--fix)
 
 .PHONY: verify
 verify: generate manifests ## Regenerate everything; nothing may differ from what is committed.
