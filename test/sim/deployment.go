@@ -118,6 +118,10 @@ func (w *world) createPod(d *appsv1.Deployment, revision string) {
 }
 
 func (w *world) deploymentStatus(d *appsv1.Deployment, total, current, ready int) {
+	before := &d.Status
+	if before.ObservedGeneration == d.Generation && before.Replicas == int32(total) && before.UpdatedReplicas == int32(current) && before.ReadyReplicas == int32(ready) {
+		return
+	}
 	next := d.DeepCopy()
 	next.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: int32(total), UpdatedReplicas: int32(current), ReadyReplicas: int32(ready), AvailableReplicas: int32(ready),

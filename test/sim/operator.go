@@ -84,6 +84,7 @@ func (op *operator) run(ctx context.Context) {
 		case <-op.wakes:
 		case <-timer.C:
 		}
+		op.breathe()
 		if op.dead() {
 			return
 		}
@@ -153,6 +154,13 @@ func (op *operator) stepEnded(_ types.NamespacedName, step plan.StepOutcome) {
 	if dead {
 		runtime.Goexit()
 	}
+	op.breathe()
+}
+
+// breathe lets what happens at the same moment elsewhere in the operator happen first: what the monitor asks a node, and what is
+// done to it, would else be a race that passes another way each time.
+func (op *operator) breathe() {
+	time.Sleep(op.world.latency(hash64(op.name), 10*time.Microsecond, 90*time.Microsecond))
 }
 
 // forget is what the controller's handler of deletions does.

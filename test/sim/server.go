@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -22,16 +21,13 @@ import (
 // listens refuses.
 func (op *operator) dial(ctx context.Context, address redis.Address) (net.Conn, error) {
 	w := op.world
-	w.Lock()
-	w.serialOf[address.IP+op.name]++
-	r := rand.New(rand.NewPCG(w.seed, uint64(w.serialOf[address.IP+op.name])<<16+hash64(address.IP+op.name)))
-	w.Unlock()
-	time.Sleep(between(r, 100*time.Microsecond, time.Millisecond))
+	way := hash64(op.name + address.IP)
+	time.Sleep(w.latency(way, 100*time.Microsecond, time.Millisecond))
 	w.Lock()
 	at := w.podAt(address.IP)
 	reached := at != nil && w.connected(op.name, address.IP) && !op.isDead
 	ours, theirs := net.Pipe()
-	s := &session{operator: op, process: w.processAt(address.IP), conn: theirs, rand: r}
+	s := &session{operator: op, process: w.processAt(address.IP), conn: theirs, way: way}
 	if reached && s.process != nil {
 		s.process.sessions = append(s.process.sessions, s)
 	}
@@ -52,7 +48,7 @@ type session struct {
 	operator *operator
 	process  *process
 	conn     net.Conn
-	rand     *rand.Rand
+	way      uint64
 	loggedIn bool
 }
 
@@ -66,7 +62,7 @@ func (s *session) serve() {
 			return
 		}
 		sent := s.process.world.claimNow()
-		time.Sleep(between(s.rand, 100*time.Microsecond, 900*time.Microsecond))
+		time.Sleep(s.process.world.latency(s.way, 100*time.Microsecond, 900*time.Microsecond))
 		if !s.wait() {
 			return
 		}
@@ -77,7 +73,7 @@ func (s *session) serve() {
 			reply = s.do(words, sent)
 		}
 		w.Unlock()
-		time.Sleep(between(s.rand, 100*time.Microsecond, 900*time.Microsecond))
+		time.Sleep(s.process.world.latency(s.way, 100*time.Microsecond, 900*time.Microsecond))
 		if reply == "" || !s.wait() {
 			return
 		}
@@ -125,7 +121,7 @@ func (s *session) wait() bool {
 		if dead || open {
 			return !dead
 		}
-		time.Sleep(between(s.rand, 20*time.Millisecond, 60*time.Millisecond))
+		time.Sleep(s.process.world.latency(s.way, 20*time.Millisecond, 60*time.Millisecond))
 	}
 }
 

@@ -132,6 +132,9 @@ func generationOf(old, o client.Object) int64 {
 	if old == nil {
 		return 1
 	}
+	if before, is := old.(*cachev1.RedisCluster); is {
+		return before.Generation + int64(number(!equality.Semantic.DeepEqual(before.Spec, o.(*cachev1.RedisCluster).Spec)))
+	}
 	return old.GetGeneration() + int64(number(intent(old) != intent(o)))
 }
 

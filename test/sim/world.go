@@ -25,7 +25,6 @@ type world struct {
 	pods      []*pod // that ever were, in order of creation
 	operators []*operator
 	serial    int
-	serialOf  map[string]int
 	freeIPs   []string
 
 	// claims are those that were ever written, by epoch; wiped is true if the record was lost on purpose.
@@ -48,8 +47,7 @@ var key = types.NamespacedName{Namespace: "ns", Name: "r"}
 
 func newWorld(seed uint64) *world {
 	w := &world{
-		seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, cuts: map[link]bool{},
-		serialOf: map[string]int{}, safe: true,
+		seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, cuts: map[link]bool{}, safe: true,
 	}
 	w.store = newStore(w)
 	return w
@@ -63,6 +61,12 @@ func (w *world) number() int {
 
 // between is a random time, never a round one.
 func (w *world) between(least, most time.Duration) time.Duration { return between(w.rand, least, most) }
+
+// latency is how long something takes on a way through the network that begins now. It depends on nothing else, so that one
+// message more or less, which is up to Go's scheduler where two things happen at once, does not shift all that come after it.
+func (w *world) latency(way uint64, least, most time.Duration) time.Duration {
+	return between(rand.New(rand.NewPCG(w.seed^way, uint64(time.Now().UnixNano()))), least, most)
+}
 
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)+1))
