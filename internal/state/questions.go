@@ -165,11 +165,6 @@ func (n *Node) Accounted() bool {
 	return n.Answers() || n.NeverRan() || n.Pod.Container.Ended || n.Link == LinkRefused
 }
 
-// Suspected tells whether the node has been silent for at least the timeout.
-func (n *Node) Suspected(timeout time.Duration, now time.Time) bool {
-	return n.Link == LinkSilent && now.Sub(n.LinkSince) >= timeout
-}
-
 // EverHadRole tells whether any pod was ever given a role. Where none was, there is no data anywhere.
 func (s *Snapshot) EverHadRole() bool {
 	for i := range s.Nodes {

@@ -101,14 +101,6 @@ func TestWhoHasCaughtUp(t *testing.T) {
 	}
 }
 
-func TestSuspicionNeedsSilenceForTheWholeTimeout(t *testing.T) {
-	s := given.Replicated(1).Primary("a", given.Silent(5*time.Second)).Snapshot()
-	assert.True(t, s.Nodes[0].Suspected(5*time.Second, given.Now))
-	assert.False(t, s.Nodes[0].Suspected(5*time.Second+1, given.Now))
-	s.Nodes[0].Link = state.LinkConnecting
-	assert.False(t, s.Nodes[0].Suspected(time.Second, given.Now))
-}
-
 func TestSettledReplicas(t *testing.T) {
 	s := given.Replicated(4).Primary("a").Replica("b", given.NotReady()).Replica("c", given.Terminating()).Replica("d", given.LinkDown(0)).
 		Replica("e").Snapshot()
