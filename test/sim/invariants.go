@@ -9,16 +9,6 @@ import (
 	cachev1 "example.com/redis-operator/api/v1"
 )
 
-// claimNow is who is claimed at this moment, in the form that checkPromotion takes.
-func (w *world) claimNow() string {
-	w.Lock()
-	defer w.Unlock()
-	if c := w.claim(); c != nil {
-		return string(c.Primary.UID) + "/" + c.RunID
-	}
-	return ""
-}
-
 // checkClaim: epochs only grow, and each belongs to one process. (Unless the record was wiped by the fault of that name.)
 func (w *world) checkClaim(before client.Object, now *cachev1.RedisCluster) {
 	c := now.Status.Claim
@@ -34,13 +24,18 @@ func (w *world) checkClaim(before client.Object, now *cachev1.RedisCluster) {
 	w.claims[c.Epoch] = *c
 }
 
-// checkPromotion: only the claimed process is promoted, and under Safe it has every write that any other reachable node has.
-func (w *world) checkPromotion(p *process, claimedWhenSent string) {
+// checkPromotion: only a process that a claim named is promoted (perhaps late, by an operator that was overtaken), and under Safe
+// it has every write that any other reachable node has.
+func (w *world) checkPromotion(p *process) {
 	if p.primary {
 		return
 	}
-	if claimedWhenSent != p.pod.uid+"/"+p.runID {
-		w.violated("%s is promoted, and the claim names %s", p.runID, claimedWhenSent)
+	named := false
+	for _, c := range w.claims {
+		named = named || (string(c.Primary.UID) == p.pod.uid && c.RunID == p.runID)
+	}
+	if !named {
+		w.violated("%s is promoted, and no claim ever named it", p.runID)
 	}
 	w.tell("redis: %s becomes primary with %d writes", p.runID, len(p.data))
 	if !w.safe {

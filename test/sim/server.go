@@ -61,7 +61,6 @@ func (s *session) serve() {
 		if err != nil {
 			return
 		}
-		sent := s.process.world.claimNow()
 		time.Sleep(s.process.world.latency(s.way, 100*time.Microsecond, 900*time.Microsecond))
 		if !s.wait() {
 			return
@@ -70,7 +69,7 @@ func (s *session) serve() {
 		w.Lock()
 		reply := ""
 		if !s.process.dead && !w.over {
-			reply = s.do(words, sent)
+			reply = s.do(words)
 		}
 		w.Unlock()
 		time.Sleep(s.process.world.latency(s.way, 100*time.Microsecond, 900*time.Microsecond))
@@ -150,8 +149,8 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 
 const ok = "+OK\r\n"
 
-// do carries out one command. sent is who was claimed when it was sent.
-func (s *session) do(words []string, sent string) string {
+// do carries out one command.
+func (s *session) do(words []string) string {
 	p := s.process
 	command := strings.Join(words[:min(2, len(words))], " ")
 	if words[0] == "HELLO" {
@@ -167,7 +166,7 @@ func (s *session) do(words []string, sent string) string {
 	case p.loading && words[0] == "REPLICAOF":
 		return "-LOADING Redis is loading the dataset in memory\r\n"
 	case command == "REPLICAOF NO":
-		p.world.checkPromotion(p, sent)
+		p.world.checkPromotion(p)
 		p.promote()
 		return ok
 	case words[0] == "REPLICAOF":
