@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -50,11 +49,11 @@ func (p *place) timePlain(name string) time.Duration {
 	p.t.Helper()
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: at(p.name, name), Spec: appsv1.DeploymentSpec{
-		Replicas: ptr.To(creationSize), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Replicas: new(creationSize), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{
-				TerminationGracePeriodSeconds: ptr.To(int64(1)),
+				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "redis", Image: image, Resources: p.redis(name, creationSize).Spec.Resources,
 					ReadinessProbe: &corev1.Probe{

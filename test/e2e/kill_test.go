@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -84,10 +83,10 @@ func makeExecutioners(t *testing.T) string {
 				Spec: corev1.PodSpec{
 					HostPID:                       true,
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-					TerminationGracePeriodSeconds: ptr.To(int64(0)),
+					TerminationGracePeriodSeconds: new(int64(0)),
 					Containers: []corev1.Container{{
 						Name: "executioner", Image: image, Command: []string{"sh", "-c", "while :; do sleep 3600; done"},
-						SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To(int64(0))},
+						SecurityContext: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))},
 					}},
 				},
 			},

@@ -50,7 +50,7 @@ func (c *cluster) scaleOperator(ctx context.Context, replicas int32) error {
 		return err
 	}
 	before := d.DeepCopy()
-	d.Spec.Replicas = ptr.To(replicas)
+	d.Spec.Replicas = new(replicas)
 	return c.Patch(ctx, d, client.MergeFrom(before))
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -37,12 +36,12 @@ func (p *place) awaitClient() client.ObjectKey {
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
 				Name: "client", Image: image, Command: []string{"sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}},
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(999)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				RunAsNonRoot: new(true), RunAsUser: new(int64(999)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			TerminationGracePeriodSeconds: ptr.To(int64(0)),
+			TerminationGracePeriodSeconds: new(int64(0)),
 		},
 	})
 	await(p.t, "the clients' pod is ready", settling, func(context.Context) error {
@@ -196,7 +195,9 @@ type writer struct {
 
 	lines  *lineBuffer
 	cancel context.CancelFunc
-	ended  chan error
+	// ended is closed when the writer has; then why says how.
+	ended chan struct{}
+	why   error
 }
 
 // writing ends when its input does.
@@ -216,7 +217,7 @@ done`
 func (p *place) newWriter(s server, prefix string) *writer {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
-	w := &writer{p: p, server: s, prefix: prefix, lines: newLineBuffer(), cancel: cancel, ended: make(chan error, 1)}
+	w := &writer{p: p, server: s, prefix: prefix, lines: newLineBuffer(), cancel: cancel, ended: make(chan struct{})}
 	input, stop := io.Pipe()
 	go func() {
 		_, _ = stop.Write([]byte(s.password + "\n"))
@@ -224,7 +225,8 @@ func (p *place) newWriter(s server, prefix string) *writer {
 		_ = stop.Close()
 	}()
 	go func() {
-		w.ended <- kube.execTo(context.WithoutCancel(ctx), s.from, input, w.lines, "sh", "-c", writing, "write", s.host, strconv.Itoa(int(s.port)), prefix)
+		defer close(w.ended)
+		w.why = kube.execTo(context.WithoutCancel(ctx), s.from, input, w.lines, "sh", "-c", writing, "write", s.host, strconv.Itoa(int(s.port)), prefix)
 	}()
 	p.t.Cleanup(cancel)
 	return w
@@ -283,9 +285,8 @@ func (w *writer) awaitMore(count int) {
 				last = all[len(all)-1].reply
 			}
 			select {
-			case err := <-w.ended:
-				w.ended <- err
-				return fmt.Errorf("the writer ended: %w", err)
+			case <-w.ended:
+				return fmt.Errorf("the writer ended: %w", w.why)
 			default:
 			}
 			return fmt.Errorf("%d of %d; the last reply is %q", now-from, count, last)
