@@ -2,9 +2,11 @@ package act
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +34,11 @@ func (a *Actor) apply(ctx context.Context, on *subject, action plan.Apply) error
 		}
 	}
 	result, err := a.serverSideApply(ctx, action.Object)
+	if apierrors.IsInvalid(err) && !action.Missing {
+		if result, err = a.replaceAndApply(ctx, action.Object, err); err != nil {
+			return err
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -62,6 +69,35 @@ func (a *Actor) serverSideApply(ctx context.Context, object plan.Object) (plan.O
 		return nil, fmt.Errorf("reading the applied %s %s: %w", kind, object.GetName(), err)
 	}
 	return result, nil
+}
+
+// replaceAndApply puts the part of an object that apply merges by key into the wanted shape as a whole, and applies again.
+//
+// Someone who changes a port's number by hand leaves an entry of his own under the new number; ours then is a second one of the
+// same name, which the API server calls invalid, for as long as his is there.
+func (a *Actor) replaceAndApply(ctx context.Context, object plan.Object, invalid error) (plan.Object, error) {
+	var path string
+	var value any
+	switch typed := object.(type) {
+	case *corev1.Service:
+		path, value = "/spec/ports", typed.Spec.Ports
+	case *appsv1.Deployment:
+		path, value = "/spec/template", typed.Spec.Template
+	default:
+		return nil, invalid
+	}
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": path, "value": value}})
+	if err != nil {
+		return nil, fmt.Errorf("building the patch for %s: %w", object.GetName(), err)
+	}
+	target, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, invalid
+	}
+	if err := a.Writer.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fieldManager)); err != nil {
+		return nil, errors.Join(invalid, err)
+	}
+	return a.serverSideApply(ctx, object)
 }
 
 // mustBeFree fails if an object of that name exists and this resource does not control it.

@@ -19,8 +19,8 @@ func Decide(s *state.Snapshot, now time.Time) plan.Plan {
 	}
 	roles(s, now, &p)
 	objects(s, &p)
-	marks(s, &p)
 	gates(s, now, &p)
+	marks(s, &p)
 	access(s, &p)
 	return p
 }

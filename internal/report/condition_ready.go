@@ -26,7 +26,7 @@ func unfinished(s *state.Snapshot) (reason, message string) {
 	switch {
 	case s.Serving() == nil:
 		return cachev1.ReasonNoPrimary, strings.TrimSuffix("no primary serves; "+waitingFor(s), "; ")
-	case rollingOut(s):
+	case rollingOut(s) && !resizing(s):
 		return cachev1.ReasonRollingOut, "pods are being replaced after a change"
 	case len(s.Nodes) != int(size):
 		return cachev1.ReasonScaling, fmt.Sprintf("there are %d pods, and %d are wanted", len(s.Nodes), size)
@@ -54,14 +54,14 @@ func waitingFor(s *state.Snapshot) string {
 	return strings.Join(parts, "; ")
 }
 
-// rollingOut tells whether pods of an older template remain, or the change is not yet taken up by the workload.
+// rollingOut tells whether pods of an older template remain, or the workload has not yet looked at its newest one.
 func rollingOut(s *state.Snapshot) bool {
 	w := s.Objects.Workload
-	if w == nil || w.Spec.Replicas == nil {
-		return false
-	}
-	if w.Status.ObservedGeneration < w.Generation {
-		return false // not known yet; the next look tells
-	}
-	return w.Status.UpdatedReplicas < min(w.Status.Replicas, *w.Spec.Replicas)
+	return w != nil && (w.Status.ObservedGeneration < w.Generation || w.Status.Replicas > w.Status.UpdatedReplicas)
+}
+
+// resizing tells whether the workload has, or is still asked for, another number of pods.
+func resizing(s *state.Snapshot) bool {
+	w := s.Objects.Workload
+	return w != nil && w.Spec.Replicas != nil && *w.Spec.Replicas != w.Status.Replicas && w.Status.Replicas <= w.Status.UpdatedReplicas
 }

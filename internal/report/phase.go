@@ -27,7 +27,7 @@ func phase(in Input, conditions []metav1.Condition) cachev1.Phase {
 		return cachev1.PhasePending
 	case byType[cachev1.ConditionReady].Status == metav1.ConditionTrue:
 		return cachev1.PhaseRunning
-	case rollingOut(s):
+	case byType[cachev1.ConditionReady].Reason == cachev1.ReasonRollingOut:
 		return cachev1.PhaseUpdating
 	}
 	return cachev1.PhaseScaling

@@ -107,7 +107,10 @@ func TestConditions(t *testing.T) {
 		},
 		"a rollout that Kubernetes has not taken up yet": {
 			given.Replicated(2).Primary("a").Replica("b").With(halfRolledOut).With(func(s *state.Snapshot) { s.Objects.Workload.Generation = 2 }),
-			[]string{"Running", serving, "Ready=True AllNodesInSync: 2 of 2 nodes serve", "Progressing=False Settled: what spec asks for is there", healthy},
+			[]string{
+				"Updating", serving, "Ready=False RollingOut: pods are being replaced after a change",
+				"Progressing=True RollingOut: pods are being replaced after a change", healthy,
+			},
 		},
 		"a dead primary": {
 			given.Replicated(2).Primary("a", given.Ended()).Replica("b", given.LinkDown(0)),
