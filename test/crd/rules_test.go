@@ -132,6 +132,18 @@ func TestConfigOwnedByTheOperator(t *testing.T) {
 	try(t, attempts)
 }
 
+func TestResources(t *testing.T) {
+	const asks = "spec.resources: Invalid value: resources: requests may not be above limits; lower the request or raise the limit"
+	try(t, map[string]attempt{
+		"none":                   {spec: `resources: {}`},
+		"only requests":          {spec: `resources: {requests: {memory: 1Gi}}`},
+		"numbers without unit":   {spec: `resources: {requests: {cpu: 1, memory: 1073741824}, limits: {cpu: 1, memory: 1Gi}}`},
+		"requests at the limits": {spec: `resources: {requests: {cpu: 500m}, limits: {cpu: "0.5"}}`},
+		"memory above its limit": {spec: `resources: {requests: {memory: 1Gi}, limits: {memory: 512Mi}}`, refused: []string{asks}},
+		"cpu above its limit":    {spec: `resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}`, refused: []string{asks}},
+	})
+}
+
 func TestFailover(t *testing.T) {
 	const asks = ": failover.timeoutSeconds: write a number from 4 to 300"
 	try(t, map[string]attempt{
