@@ -61,7 +61,7 @@ var stories = []story{
 			hz, _ := strconv.Atoi(string(r.Spec.Config["hz"]))
 			r.Spec.Config = map[string]cachev1.ConfigValue{"hz": cachev1.ConfigValue(strconv.Itoa(10 + (hz+1)%90))}
 		})
-	}},
+	}, patience: state.TerminationGrace + patience}, // as with PrimaryDeleted
 }
 
 // TestCrashPoints lets the operator crash right before and right after each of its writes, and requires that a new one, which

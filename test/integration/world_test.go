@@ -83,6 +83,12 @@ func (w *world) operator(tapped *tap) *operator {
 	return o
 }
 
+func (w *world) lastOperator() *operator {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.operators[len(w.operators)-1]
+}
+
 // tellStory keeps the logs of a test that failed.
 func (w *world) tellStory() {
 	if !w.Failed() {
