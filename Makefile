@@ -120,7 +120,7 @@ test-sim: ## Run the simulation with SEEDS random schedules.
 .PHONY: test-integration
 test-integration: export REQUIRE_REDIS := 1
 test-integration: parts-apiserver redis-images ## Run the tests against a real API server and real Redis processes.
-	go test -tags integration -timeout 20m $$(grep -rlE --include='*_test.go' '^//go:build.*integration|/redistest"' . | xargs -n1 dirname | sort -u)
+	go test -tags integration -timeout 20m $$(grep -rlE --include='*_test.go' '^//go:build.*integration|/redistest"' api cmd hack internal test | xargs dirname | sed 's,^,./,' | sort -u)
 
 .PHONY: test-e2e
 test-e2e: $(BUILT_KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
