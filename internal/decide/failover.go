@@ -22,14 +22,7 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	missing := unaccounted(s, s.Claimed())
 	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
 	if n := restartedAlone(s); n != nil {
-		if len(missing) > 0 {
-			waitFor(s, missing, why, p)
-			return // it serves meanwhile
-		}
-		claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "%s was alone and started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
-		// The line "replicaof no one" in a boot file leaves Redis trying to reach the fence once a second; this ends it.
-		p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s started as the primary by its boot role", n.Pod.Name)
-		promote(s, n, nextEpoch(s), plan.CodeDataLost, p)
+		keepAlone(s, n, missing, why, p)
 		return
 	}
 	if len(s.Nodes) > 1 && bootRoles(s, nil, p) {
@@ -47,12 +40,7 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	if freezeAll(s, s.Claimed(), p) > 0 {
 		return // offsets read before the freeze are stale; the next look decides
 	}
-	var candidates []*state.Node
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Answers() && n.HasData(s.Claim) && !n.IsClaimedProcess(s.Claim) {
-			candidates = append(candidates, n)
-		}
-	}
+	candidates := candidates(s)
 	if len(missing) > 0 && (!bestEffort || len(candidates) == 0) {
 		waitFor(s, missing, why, p)
 		return
@@ -66,6 +54,17 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	claim(s, best, epoch, s.Claim.ReplicationID, plan.CodeFailover, "primary %s is lost (%s); %s has the newest data",
 		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
 	promote(s, best, epoch, plan.CodeFailover, p)
+}
+
+// candidates are the nodes that answer and have data of the recorded history.
+func candidates(s *state.Snapshot) []*state.Node {
+	var found []*state.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Answers() && n.HasData(s.Claim) && !n.IsClaimedProcess(s.Claim) {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 // promoteOlder promotes, where nobody has the recorded history, the best of those that have an older one: a primary may die
@@ -133,6 +132,18 @@ func restartedAlone(s *state.Snapshot) *state.Node {
 		}
 	}
 	return found
+}
+
+// keepAlone lets a node that restarted alone go on as the primary, once every other node has been asked; it serves meanwhile.
+func keepAlone(s *state.Snapshot, n *state.Node, missing []string, why string, p *plan.Plan) {
+	if len(missing) > 0 {
+		waitFor(s, missing, why, p)
+		return
+	}
+	claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "%s was alone and started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
+	// The line "replicaof no one" in a boot file leaves Redis trying to reach the fence once a second; this ends it.
+	p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s started as the primary by its boot role", n.Pod.Name)
+	promote(s, n, nextEpoch(s), plan.CodeDataLost, p)
 }
 
 // giveUp tells whether the claimed primary may be replaced, and why; if not, what is waited for is in the plan.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -104,12 +105,8 @@ func (w *world) createPod(d *appsv1.Deployment, revision string) {
 			Name: resources.ContainerName, Ports: []corev1.ContainerPort{{ContainerPort: port}},
 		}}},
 	}
-	for k, v := range d.Spec.Template.Labels {
-		object.Labels[k] = v
-	}
-	for k, v := range d.Spec.Template.Annotations {
-		object.Annotations[k] = v
-	}
+	maps.Copy(object.Labels, d.Spec.Template.Labels)
+	maps.Copy(object.Annotations, d.Spec.Template.Annotations)
 	object.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = revision
 	w.pods = append(w.pods, p)
 	w.store.put(object)

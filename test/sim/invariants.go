@@ -91,9 +91,10 @@ func (w *world) checkPrefix(p, from *process) {
 	}
 }
 
-// checkScaleDown: what a ReplicaSet removes, because fewer are wanted, is not the primary.
+// checkScaleDown: what a ReplicaSet removes, because fewer are wanted, is not the primary; unless that ceased to be ready after
+// fewer were asked for, which nobody can exclude.
 func (w *world) checkScaleDown(p *corev1.Pod) {
-	if c := w.claim(); c != nil && c.Primary.UID == p.UID && w.store.primaryAddress() == p.Status.PodIP && p.Status.PodIP != "" {
+	if c := w.claim(); c != nil && condition(p, corev1.PodReady) && c.Primary.UID == p.UID && w.store.primaryAddress() == p.Status.PodIP && p.Status.PodIP != "" {
 		w.violated("a replica set removes the primary %s", p.Name)
 	}
 }

@@ -93,8 +93,6 @@ func (w *world) boot(on *pod) *process {
 
 func (w *world) newReplid() string { return fmt.Sprintf("history-%d", w.number()) }
 
-func (p *process) name() string { return p.pod.short }
-
 // die ends the process at once: its data are gone and its connections break.
 func (p *process) die() {
 	if p.dead {

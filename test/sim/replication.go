@@ -118,9 +118,7 @@ func (p *process) receive() {
 			return
 		}
 		p.heard = time.Now()
-		for _, e := range newer(from.data, p.offset) {
-			p.data = append(p.data, e)
-		}
+		p.data = append(p.data, newer(from.data, p.offset)...)
 		if from.offset > p.offset {
 			p.offset = from.offset
 			p.feed()

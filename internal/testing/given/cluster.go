@@ -22,9 +22,10 @@ import (
 var Now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 const (
-	// History is the replication id on record, Older the one it grew out of.
+	// History is the replication id on record.
 	History = "history-1"
-	Older   = "history-0"
+	// Older is the one it grew out of.
+	Older = "history-0"
 	// ResourceUID is of the RedisCluster.
 	ResourceUID = "uid-of-the-resource"
 

@@ -161,7 +161,9 @@ func Role(role string) Option {
 }
 
 // Unmarked is a pod without the mark of the last to go.
-func Unmarked() Option { return func(n *state.Node) { delete(n.Pod.Annotations, annotationDeletionCost) } }
+func Unmarked() Option {
+	return func(n *state.Node) { delete(n.Pod.Annotations, annotationDeletionCost) }
+}
 
 // Newer is a pod of a later revision, created later.
 func Newer(revision string) Option {
