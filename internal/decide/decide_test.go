@@ -66,7 +66,9 @@ func TestDecideAsksToBeWoken(t *testing.T) {
 		"when a silent primary becomes suspect":       {given.Replicated(2).Primary("a", given.Silent(3e9)).Replica("b", given.LinkDown(3e9)), "2s"},
 		"soon while a replica is about to catch up":   {given.Replicated(2).Primary("a").Replica("b", given.Offset(1), given.GateClosed()), "100ms"},
 		"when the gate of a silent replica must shut": {given.Replicated(2).Primary("a").Replica("b", given.Silent(1e9)), "3s"},
-		"when the pod of the primary is long gone":    {given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(1e9)), "45s"},
+		"when the pod of the primary is long gone": {
+			given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(1e9)).Departed(state.Departed{Since: given.Now.Add(-30e9)}), "15.001s",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := decide.Decide(c.given.Snapshot(), given.Now)

@@ -187,7 +187,8 @@ func absent(s *state.Snapshot, now time.Time, timeout time.Duration, p *plan.Pla
 		p.WakeWithin(timeout - since)
 		return "", false
 	}
-	p.WakeWithin(state.TerminationGrace)
+	// What is left of it, since any look in between ends an earlier wake; after it, the machine is asked again as often.
+	p.WakeWithin(state.TerminationGrace - since%state.TerminationGrace + time.Millisecond)
 	p.Block(cachev1.ReasonPrimaryUnreachable,
 		"pod %s of the primary is gone, and whether its process ended is not certain; if it did, annotate the resource with %s=%s, or set spec.failover.policy to BestEffort",
 		s.Claim.Primary.Name, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
