@@ -37,13 +37,20 @@ type story struct {
 }
 
 var stories = []story{
-	{name: "Create", before: 0, after: 3, do: func(w *world, _ []node) { w.create(3) }, undo: (*world).remove, dataGoes: true},
-	{name: "Failover", before: 3, after: 3, do: func(w *world, nodes []node) { w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL) }},
-	{name: "FailoverOfTwo", before: 2, after: 2, do: func(w *world, nodes []node) { w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL) }},
+	// The long ones first.
 	{name: "PrimaryDeleted", before: 3, after: 3, do: func(w *world, nodes []node) {
 		require.NoError(w, w.Delete(w.ctx, &nodes[0].pod))
 		// A new operator, which did not see its process end, waits for as long as it might take (state.TerminationGrace).
 	}, patience: state.TerminationGrace + patience},
+	{name: "Rollout", before: 2, after: 2, do: func(w *world, _ []node) {
+		w.change(func(r *cachev1.RedisCluster) {
+			hz, _ := strconv.Atoi(string(r.Spec.Config["hz"]))
+			r.Spec.Config = map[string]cachev1.ConfigValue{"hz": cachev1.ConfigValue(strconv.Itoa(10 + (hz+1)%90))}
+		})
+	}, patience: state.TerminationGrace + patience}, // as with PrimaryDeleted
+	{name: "Create", before: 0, after: 3, do: func(w *world, _ []node) { w.create(3) }, undo: (*world).remove, dataGoes: true},
+	{name: "Failover", before: 3, after: 3, do: func(w *world, nodes []node) { w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL) }},
+	{name: "FailoverOfTwo", before: 2, after: 2, do: func(w *world, nodes []node) { w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL) }},
 	{name: "ScaleUp", before: 3, after: 5, do: func(w *world, _ []node) { w.scale(5) }, undo: func(w *world) { w.scale(3) }},
 	{name: "ScaleDown", before: 4, after: 2, do: func(w *world, _ []node) { w.scale(2) }, undo: func(w *world) { w.scale(4) }},
 	{name: "ScaleToOne", before: 2, after: 1, do: func(w *world, _ []node) { w.scale(1) }, undo: func(w *world) { w.scale(2) }},
@@ -56,12 +63,6 @@ var stories = []story{
 		w.setPassword(strconv.Itoa(rand.Int()))
 	}},
 	{name: "StatusWiped", before: 3, after: 3, do: func(w *world, _ []node) { w.wipeStatus() }},
-	{name: "Rollout", before: 2, after: 2, do: func(w *world, _ []node) {
-		w.change(func(r *cachev1.RedisCluster) {
-			hz, _ := strconv.Atoi(string(r.Spec.Config["hz"]))
-			r.Spec.Config = map[string]cachev1.ConfigValue{"hz": cachev1.ConfigValue(strconv.Itoa(10 + (hz+1)%90))}
-		})
-	}, patience: state.TerminationGrace + patience}, // as with PrimaryDeleted
 }
 
 // TestCrashPoints lets the operator crash right before and right after each of its writes, and requires that a new one, which
@@ -164,6 +165,9 @@ func (s *story) points(writes int) []point {
 		all = append(all, point{write, lost}, point{write, carriedOut}, point{write, late})
 	}
 	count := 4
+	if s.patience > 0 {
+		count = 2
+	}
 	if wanted == "all" {
 		count = len(all)
 	} else if number, err := strconv.Atoi(wanted); err == nil {

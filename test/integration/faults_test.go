@@ -176,7 +176,7 @@ func TestStaleView(t *testing.T) {
 	// Right after a failover the cache shows the old primary's marks.
 	w.kubelet.kill(nodes[0].pod.Name, syscall.SIGKILL)
 	w.scale(2)
-	nodes = w.awaitSettled(2)
+	w.awaitSettled(2)
 	load.awaitConfirmed(20)
 	w.scale(1)
 	load.requireKept(w.awaitSettled(1))

@@ -39,8 +39,6 @@ type kubelet struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*playedPod
-	// restartAfter is the pause before a container that ended is started again.
-	restartAfter time.Duration
 }
 
 // playedPod is one pod, run by a goroutine of its own.
@@ -77,7 +75,7 @@ func startKubelet(t testing.TB, client kubernetes.Interface, namespace string) *
 	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // it has to outlive the test's context, to tell how processes end
 	k := &kubelet{
 		t: t, client: client, namespace: namespace, dir: t.TempDir(), ctx: ctx,
-		pods: map[types.UID]*playedPod{}, restartAfter: 200 * time.Millisecond,
+		pods: map[types.UID]*playedPod{},
 	}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	informer := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
@@ -185,20 +183,9 @@ func (k *kubelet) killAll() {
 	}
 }
 
-func (k *kubelet) pause() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.restartAfter
-}
-
-// restartContainersAfter sets the pause before a container that ended is started again, as a kubelet's back-off does.
-func (k *kubelet) restartContainersAfter(d time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.restartAfter = d
-}
-
 const (
+	// restartAfter is the pause before a container that ended is started again.
+	restartAfter = 200 * time.Millisecond
 	// unreadyProbe is how often a container that is not ready is probed. A kubelet does so at each change of the pod besides
 	// the probe's period.
 	unreadyProbe = 250 * time.Millisecond
@@ -269,7 +256,7 @@ func (p *playedPod) live(ctx context.Context) error {
 				return err
 			}
 			p.restarts++
-			starts.Reset(p.kubelet.pause())
+			starts.Reset(restartAfter)
 			continue
 		case <-probes.C:
 			probes.Reset(p.look())

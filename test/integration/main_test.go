@@ -36,6 +36,6 @@ func atOnce() {
 	if os.Getenv("INTEGRATION_PARALLEL") != "" {
 		_ = flag.Set("test.parallel", os.Getenv("INTEGRATION_PARALLEL"))
 	} else if !given {
-		_ = flag.Set("test.parallel", "6")
+		_ = flag.Set("test.parallel", "8")
 	}
 }

@@ -30,11 +30,11 @@ import (
 
 // operator is a running operator with a memory of its own.
 type operator struct {
-	tap   *tap
-	log   *logBuffer
-	name  string
-	stop  context.CancelFunc
-	ended chan error
+	tap  *tap
+	log  *logBuffer
+	name string
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 var scheme = func() *runtime.Scheme {
@@ -48,7 +48,7 @@ var scheme = func() *runtime.Scheme {
 // startOperator starts an operator that looks after one namespace; it ends with the test if not earlier. The tap may be armed.
 func startOperator(t testing.TB, config *rest.Config, namespace string, tapped *tap) *operator {
 	t.Helper()
-	o := &operator{tap: tapped, log: &logBuffer{}, ended: make(chan error, 1)}
+	o := &operator{tap: tapped, log: &logBuffer{}, done: make(chan struct{})}
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.Wrap(tapped.transport)
@@ -66,8 +66,10 @@ func startOperator(t testing.TB, config *rest.Config, namespace string, tapped *
 	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // the test decides when it ends
 	o.stop = stop
 	go func() {
-		o.ended <- mgr.Start(ctx)
-		close(o.ended)
+		defer close(o.done)
+		if err := mgr.Start(ctx); err != nil && !tapped.isCut() {
+			o.log.line("test", "the manager ended: "+err.Error())
+		}
 	}()
 	t.Cleanup(o.end)
 	return o
@@ -76,7 +78,7 @@ func startOperator(t testing.TB, config *rest.Config, namespace string, tapped *
 // end stops the operator and waits until it has ended.
 func (o *operator) end() {
 	o.stop()
-	<-o.ended
+	<-o.done
 }
 
 // crash cuts the operator off from the world, then stops it.

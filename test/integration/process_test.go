@@ -169,15 +169,6 @@ func ending(run *process) corev1.ContainerStateTerminated {
 
 func (r *process) signal(signal syscall.Signal) { _ = syscall.Kill(r.cmd.Process.Pid, signal) }
 
-func (r *process) alive() bool {
-	select {
-	case <-r.ended:
-		return false
-	default:
-		return true
-	}
-}
-
 // probe is the pod's readiness probe: PING by a user that may do little else. Inside the pod 127.0.0.1 would be the server.
 func probe(ip string, pod *corev1.Pod) bool {
 	container := &pod.Spec.Containers[0]

@@ -19,10 +19,10 @@ type redisConn struct {
 	reader *bufio.Reader
 }
 
-// errReply is an error that Redis answered.
-type errReply string
+// replyError is an error that Redis answered.
+type replyError string
 
-func (e errReply) Error() string { return string(e) }
+func (e replyError) Error() string { return string(e) }
 
 const redisTimeout = 2 * time.Second
 
@@ -70,7 +70,7 @@ func (c *redisConn) reply() (string, error) {
 	kind, rest := line[0], line[1:]
 	switch kind {
 	case '-':
-		return "", errReply(rest)
+		return "", replyError(rest)
 	case '$', '*':
 		count, err := strconv.Atoi(rest)
 		if err != nil || count < 0 {

@@ -94,7 +94,7 @@ func (w *world) tellStory() {
 	if !w.Failed() {
 		return
 	}
-	dir, err := os.MkdirTemp("", "integration-"+strings.ReplaceAll(w.Name(), "/", "_")+"-") //nolint:usetesting // it is to stay
+	dir, err := os.MkdirTemp("", "integration-"+strings.ReplaceAll(w.Name(), "/", "_")+"-")
 	if err != nil {
 		w.Log(err)
 		return
@@ -186,14 +186,6 @@ func (w *world) serviceAddress() (string, error) {
 		return "", fmt.Errorf("the Service's slice has endpoints %v", slice.Endpoints)
 	}
 	return address(slice.Endpoints[0].Addresses[0]), nil
-}
-
-// primaryPod is the pod that status names; the test ends where there is none.
-func (w *world) primaryPod() *corev1.Pod {
-	w.Helper()
-	var pod corev1.Pod
-	require.NoError(w, w.Get(w.ctx, types.NamespacedName{Namespace: w.namespace, Name: w.resource().Status.Primary}, &pod))
-	return &pod
 }
 
 // node is one pod as a test sees it at rest.
