@@ -46,7 +46,7 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		return
 	}
 	if len(candidates) == 0 {
-		promoteOlder(s, why, p)
+		promoteOlder(s, now, why, p)
 		return
 	}
 	best := bestCandidate(candidates, s.Claim, newestRevision(s))
@@ -68,9 +68,14 @@ func candidates(s *state.Snapshot) []*state.Node {
 }
 
 // promoteOlder promotes, where nobody has the recorded history, the best of those that have an older one: a primary may die
-// before anyone copied from it. Only where there is no data at all an empty node begins.
-func promoteOlder(s *state.Snapshot, why string, p *plan.Plan) {
+// before anyone copied from it. Only where there is no data at all, not even at a primary that may come back, an empty node begins.
+func promoteOlder(s *state.Snapshot, now time.Time, why string, p *plan.Plan) {
 	all := holders(s)
+	if _, dead := s.CertainlyDead(now); len(all) == 0 && !dead {
+		p.Block(cachev1.ReasonPrimaryUnreachable, "primary %s is lost (%s), and no other pod holds data: waiting for it; if it is dead, annotate the resource with %s=%s",
+			s.Claim.Primary.Name, why, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
+		return
+	}
 	if len(all) == 0 {
 		bootstrap(s, plan.CodeDataLost, "primary "+s.Claim.Primary.Name+" is lost ("+why+") and no other pod holds data", p)
 		return

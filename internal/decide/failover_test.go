@@ -191,6 +191,14 @@ func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b", given.LinkDown(time.Second)),
 			want:  []string{"safety: freeze b (Freeze)"},
 		},
+		// Found by the simulation: a process that stood still for six seconds went on, and was told to copy from the empty one.
+		"under BestEffort too, an empty node does not take the place of one that may come back with all data": {
+			given: given.Replicated(2).BestEffort().Primary("a", silent).Started("b"),
+			want: []string{
+				"blocked: PrimaryUnreachable: primary a is lost (silent for more than 5s), and no other pod holds data: waiting for it; " +
+					"if it is dead, annotate the resource with cache.example.com/confirm-dead=a",
+			},
+		},
 		"a replica that still copies from it vetoes, under Safe": {
 			given: given.Replicated(2).Primary("a", silent).Replica("b"),
 			want: []string{
