@@ -29,7 +29,9 @@ var cluster struct {
 	sync.Once
 	config      *rest.Config
 	controllers *exec.Cmd
-	err         error
+	// dir has what the controllers read and write.
+	dir string
+	err error
 }
 
 // startCluster gives the API server, with Kubernetes' own controllers at work and machines in it. All tests share it.
@@ -65,6 +67,7 @@ func startControllers(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	cluster.dir = dir
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := writeKubeconfig(config, kubeconfig); err != nil {
 		return err
@@ -92,6 +95,9 @@ func stopControllers() {
 	if cmd := cluster.controllers; cmd != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+	}
+	if cluster.dir != "" {
+		_ = os.RemoveAll(cluster.dir)
 	}
 }
 
