@@ -33,7 +33,7 @@ func marks(s *state.Snapshot, p *plan.Plan) {
 		switch {
 		case n == primary:
 			role, cost = cachev1.RolePrimary, costPrimary
-		case n.Follows(primary) || role == cachev1.RolePrimary:
+		case role == cachev1.RolePrimary || n.Follows(primary) && opens(s, n):
 			role = cachev1.RoleReplica
 		}
 		patch := plan.PatchPod{Pod: n.Pod.Name, UID: n.Pod.UID}
@@ -50,6 +50,14 @@ func marks(s *state.Snapshot, p *plan.Plan) {
 			p.Add(plan.Upkeep, patch, plan.CodeMarkPod, "%s is %s", n.Pod.Name, role)
 		}
 	}
+}
+
+// opens tells whether the node's gate is open or is being opened now. A label that comes before costs a second: the kubelet
+// looks at a pod again only once it has heard from the container runtime after the last look, which it asks once a second;
+// so the gate has to come with, or before, the first change that makes it look.
+func opens(s *state.Snapshot, n *state.Node) bool {
+	serves, _ := s.Serves(n)
+	return serves || n.Pod.InSync
 }
 
 // gates opens the readiness gate of a node that serves its role with its data, and closes that of one that ceased to.

@@ -115,6 +115,8 @@ func podOf(pod *corev1.Pod) state.Pod {
 		switch condition.Type {
 		case corev1.PodReady:
 			p.Ready = isTrue
+		case corev1.ContainersReady:
+			p.ContainersReady = isTrue
 		case cachev1.GateInSync:
 			p.GateSet, p.InSync = true, isTrue
 		case corev1.PodScheduled:

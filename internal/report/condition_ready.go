@@ -47,8 +47,8 @@ func waitingFor(s *state.Snapshot) string {
 			parts = append(parts, n.Pod.Name+": is being deleted")
 		case !serves:
 			parts = append(parts, n.Pod.Name+": "+why)
-		case !n.Pod.Ready:
-			parts = append(parts, n.Pod.Name+": serves, and Kubernetes does not call it ready yet")
+		case !n.Pod.ContainersReady:
+			parts = append(parts, n.Pod.Name+": serves, and its readiness probe has not succeeded yet")
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -76,9 +76,9 @@ func TestConditions(t *testing.T) {
 				Replica("e", given.Offset(1), given.GateClosed()).Replica("f", given.LinkDown(0)),
 			[]string{
 				"Scaling", serving,
-				"Ready=False NodesNotReady: a: serves, and Kubernetes does not call it ready yet; b: is being deleted; c: it does not follow the primary yet; " +
+				"Ready=False NodesNotReady: a: serves, and its readiness probe has not succeeded yet; b: is being deleted; c: it does not follow the primary yet; " +
 					"d: its Redis does not answer (silent); e: it has not caught up with the primary; f: its link to the primary is down",
-				"Progressing=True NodesNotReady: a: serves, and Kubernetes does not call it ready yet; b: is being deleted; c: it does not follow the primary yet; " +
+				"Progressing=True NodesNotReady: a: serves, and its readiness probe has not succeeded yet; b: is being deleted; c: it does not follow the primary yet; " +
 					"d: its Redis does not answer (silent); e: it has not caught up with the primary; f: its link to the primary is down",
 				healthy,
 			},

@@ -212,12 +212,12 @@ func (n *Node) whySilent() string {
 	return "its Redis does not answer (" + n.Link.String() + ")"
 }
 
-// SettledReplicas is the number of nodes that are Ready to Kubernetes and serve their role.
+// SettledReplicas is the number of nodes that serve their role, to us and to the probe of the kubelet.
 func (s *Snapshot) SettledReplicas() int32 {
 	var count int32
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if ok, _ := s.Serves(n); ok && n.Pod.Ready && !n.Pod.Terminating {
+		if ok, _ := s.Serves(n); ok && n.Pod.ContainersReady && n.Pod.InSync && !n.Pod.Terminating {
 			count++
 		}
 	}

@@ -157,9 +157,11 @@ type Pod struct {
 	Revision string
 	// Terminating is true once the pod is being deleted.
 	Terminating bool
-	// Ready is the pod's condition Ready; InSync its gate (false where it was never set).
-	Ready  bool
-	InSync bool
+	// Ready is the pod's condition Ready; ContainersReady and InSync (the gate) are the two conditions that it is made of. The
+	// kubelet puts them together at its next look at the pod, which may be two seconds later.
+	Ready           bool
+	ContainersReady bool
+	InSync          bool
 	// GateSet is true once the gate's condition exists.
 	GateSet   bool
 	Container Container

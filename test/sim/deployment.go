@@ -22,7 +22,8 @@ func (w *world) controllers() {
 	w.later(w.between(90*time.Millisecond, 110*time.Millisecond), w.controllers)
 	for _, p := range w.pods {
 		object := w.object(p)
-		if object != nil && p.ip != "" && condition(object, corev1.PodReady) != (p.probe() && condition(object, inSync)) {
+		if object != nil && p.ip != "" && (condition(object, corev1.ContainersReady) != p.probe() ||
+			condition(object, corev1.PodReady) != (p.probe() && condition(object, inSync))) {
 			w.podStatus(p)
 		}
 	}

@@ -107,6 +107,7 @@ func (w *world) podStatus(p *pod) {
 	}
 	next.Status.Phase = corev1.PodRunning
 	next.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	setCondition(next, corev1.ContainersReady, p.probe())
 	setCondition(next, corev1.PodReady, p.probe() && condition(next, cachev1.GateInSync))
 	w.store.put(next)
 }

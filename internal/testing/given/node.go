@@ -43,7 +43,7 @@ func node(name string) state.Node {
 
 func settled(n *state.Node, role string) {
 	n.Pod.Labels[cachev1.LabelRole] = role
-	n.Pod.Ready, n.Pod.InSync, n.Pod.GateSet = true, true, true
+	n.Pod.Ready, n.Pod.ContainersReady, n.Pod.InSync, n.Pod.GateSet = true, true, true, true
 }
 
 func following(n *state.Node, primary string) {
@@ -132,7 +132,9 @@ func Syncing() Option {
 func Terminating() Option { return func(n *state.Node) { n.Pod.Terminating = true } }
 
 // NotReady is a pod that Kubernetes does not call ready; its gate is as it was.
-func NotReady() Option { return func(n *state.Node) { n.Pod.Ready = false } }
+func NotReady() Option {
+	return func(n *state.Node) { n.Pod.Ready, n.Pod.ContainersReady = false, false }
+}
 
 // GateClosed is a pod whose readiness gate was set to False, or never set.
 func GateClosed() Option {
