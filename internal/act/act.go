@@ -58,12 +58,12 @@ type subject struct {
 	snapshot *state.Snapshot
 }
 
-// errNotNow marks an outcome that a new look will sort out: the live target differs from what the plan was made for.
-type errNotNow struct{ note string }
+// notNowError marks an outcome that a new look will sort out: the live target differs from what the plan was made for.
+type notNowError struct{ note string }
 
-func (e errNotNow) Error() string { return e.note }
+func (e notNowError) Error() string { return e.note }
 
-func notNow(format string, args ...any) error { return errNotNow{fmt.Sprintf(format, args...)} }
+func notNow(format string, args ...any) error { return notNowError{fmt.Sprintf(format, args...)} }
 
 // errAlready marks that the world already was as wanted.
 var errAlready = errors.New("already so")
@@ -90,7 +90,7 @@ func (a *Actor) step(ctx context.Context, on *subject, lane plan.LaneName, step 
 	started := time.Now()
 	err := a.do(ctx, on, step.Action)
 	result := plan.StepOutcome{Lane: lane, Step: step, Took: time.Since(started)}
-	var later errNotNow
+	var later notNowError
 	switch {
 	case err == nil:
 		result.Result = plan.Done

@@ -197,7 +197,8 @@ func TestAttachIsNoticedAndThenThereIsSilence(t *testing.T) {
 	assert.Less(t, took, 300*time.Millisecond)
 
 	// At the steady pace both are read twice more, and nobody is woken.
-	for w.gap("r") < 500*time.Millisecond {
+	for gap := time.Duration(0); gap < 500*time.Millisecond; {
+		gap = w.gap("r")
 	}
 	wakes := w.wakes.Load()
 	for range 2 {

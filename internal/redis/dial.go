@@ -79,6 +79,7 @@ func (a *automatic) dial(ctx context.Context, address Address) (net.Conn, error)
 		return conn, err
 	case wayForward:
 		return a.forward(ctx, address)
+	case wayUnknown:
 	}
 	trial, cancel := context.WithTimeout(ctx, directTrial)
 	conn, err := a.direct(trial, address)

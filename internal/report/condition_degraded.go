@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	cachev1 "example.com/redis-operator/api/v1"
 	"example.com/redis-operator/internal/plan"
@@ -48,8 +47,7 @@ func problemsOf(in Input) []problem {
 		found = append(found, p)
 	}
 	for _, step := range in.Outcome.Steps {
-		var conflict *plan.NameConflictError
-		if errors.As(step.Err, &conflict) {
+		if conflict, ok := errors.AsType[*plan.NameConflictError](step.Err); ok {
 			found = append(found, problem{cachev1.ReasonNameConflict, conflict.Error()})
 		} else if step.Result == plan.Failed {
 			found = append(found, problem{cachev1.ReasonStepFailed, fmt.Sprintf("cannot %s: %s", step.Step.Action, step.Err)})
