@@ -19,7 +19,7 @@ REDIS_IMAGES ?= redis-7.0
 # make run ARGS="--zap-log-level=debug"
 ARGS ?=
 # How many random schedules `make test-sim` tries, from the number SEED on; a failing one prints the command that replays it.
-export SEEDS ?= 1000
+export SEEDS ?= 400
 # make deflake FOCUS=TestX PKG=./internal/act COUNT=500
 FOCUS ?=
 PKG ?= ./...

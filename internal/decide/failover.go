@@ -125,12 +125,14 @@ func heirs(s *state.Snapshot) string {
 }
 
 // restartedAlone is a node that is a primary again by its boot role, where nobody else has data: it was the only one, and has
-// taken writes since, for all we know. (There may be more pods by now: it may have happened while the operator was away.)
+// taken writes since, for all we know. (There may be more pods by now, and its boot role may be taken back: it may have happened
+// while the operator was away or cut off.)
 func restartedAlone(s *state.Snapshot) *state.Node {
 	var found *state.Node
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {
-		case n.Answers() && n.Redis.Role == state.RolePrimary && !n.Redis.Loading && n.Pod.Annotations[cachev1.AnnotationBootRole] != "" && found == nil:
+		case found == nil && n.Answers() && n.Redis.Role == state.RolePrimary && !n.Redis.Loading &&
+			(n.Pod.UID == s.Claim.Primary.UID || n.Pod.Annotations[cachev1.AnnotationBootRole] != ""):
 			found = n
 		case n.HasData(s.Claim):
 			return nil

@@ -123,6 +123,16 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: attach b to a (Attach)",
 			},
 		},
+		"and if its boot role has been taken back since (found by the simulation: it had taken writes while the operator was cut off)": {
+			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable()).Started("b"),
+			want: []string{
+				"safety: claim epoch 2 for a (DataLost)",
+				"safety: freeze a (Freeze)",
+				"safety: promote a in epoch 2 (DataLost)",
+				"safety: record the history of a (NewHistory)",
+				"safety: attach b to a (Attach)",
+			},
+		},
 		"and serves on while another node has not answered yet": {
 			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Started("b", given.Linked(state.LinkConnecting, 0)),
 			want: []string{
