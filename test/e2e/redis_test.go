@@ -72,7 +72,7 @@ func (p *place) service(name, password string) server {
 
 // node is one pod's own Redis, asked from inside the pod.
 func (p *place) node(pod, password string) server {
-	return server{from: p.key(pod), host: "127.0.0.1", port: 6379, password: password}
+	return server{from: p.key(pod), host: loopback, port: 6379, password: password}
 }
 
 func (s server) onPort(port int32) server {
@@ -86,8 +86,29 @@ func (s server) as(user, password string) server {
 	return s
 }
 
-// ask sends one command and returns the reply; an error reply is an error.
+// ask sends one command and returns the reply; an error reply is an error. A Service is given the time that kube-proxy takes to
+// follow a change of where it leads.
 func (s server) ask(ctx context.Context, command ...string) (string, error) {
+	for began := time.Now(); ; {
+		out, err := s.askOnce(ctx, command...)
+		if !unconnected(err) || s.host == loopback || time.Since(began) > followed || ctx.Err() != nil {
+			return out, err
+		}
+	}
+}
+
+const (
+	loopback = "127.0.0.1"
+	// followed is by when kube-proxy has followed a change for certain: it waits a second between two rounds.
+	followed = 5 * time.Second
+)
+
+// unconnected tells whether no server was reached, as against one that answered with an error.
+func unconnected(err error) bool {
+	return err != nil && (errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "Could not connect"))
+}
+
+func (s server) askOnce(ctx context.Context, command ...string) (string, error) {
 	script := login + `exec redis-cli -e --no-auth-warning "$@"`
 	arguments := []string{"sh", "-c", script, "ask", "-h", s.host, "-p", strconv.Itoa(int(s.port))}
 	if s.user != "" {
