@@ -73,16 +73,26 @@ func (c *cluster) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// leader is the pod of the operator that acts.
-func (c *cluster) leader(ctx context.Context) (*corev1.Pod, error) {
+// leaderIdentity is of the operator process that leads: its pod's name and a part that is new with each start.
+func (c *cluster) leaderIdentity(ctx context.Context) (string, error) {
 	var lease coordinationv1.Lease
 	if err := c.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorLease}, &lease); err != nil {
+		return "", err
+	}
+	identity := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if identity == "" {
+		return "", fmt.Errorf("no operator leads")
+	}
+	return identity, nil
+}
+
+// leader is the pod of the operator that acts.
+func (c *cluster) leader(ctx context.Context) (*corev1.Pod, error) {
+	identity, err := c.leaderIdentity(ctx)
+	if err != nil {
 		return nil, err
 	}
-	holder, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
-	if holder == "" {
-		return nil, fmt.Errorf("no operator leads")
-	}
+	holder, _, _ := strings.Cut(identity, "_")
 	var pod corev1.Pod
 	if err := c.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: holder}, &pod); err != nil {
 		return nil, fmt.Errorf("the operator that leads: %w", err)

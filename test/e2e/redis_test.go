@@ -91,7 +91,8 @@ func (s server) as(user, password string) server {
 func (s server) ask(ctx context.Context, command ...string) (string, error) {
 	for began := time.Now(); ; {
 		out, err := s.askOnce(ctx, command...)
-		if !unconnected(err) || s.host == loopback || time.Since(began) > followed || ctx.Err() != nil {
+		again := errors.Is(err, errLost) || unconnected(err) && s.host != loopback
+		if !again || time.Since(began) > followed || ctx.Err() != nil {
 			return out, err
 		}
 	}
@@ -100,7 +101,9 @@ func (s server) ask(ctx context.Context, command ...string) (string, error) {
 const (
 	loopback = "127.0.0.1"
 	// followed is by when kube-proxy has followed a change for certain: it waits a second between two rounds.
-	followed = 5 * time.Second
+	followed = 15 * time.Second
+	// attempt is the time of one: a connection that was begun to a pod that is gone hangs, and only a new one is led elsewhere.
+	attempt = 5 * time.Second
 )
 
 // unconnected tells whether no server was reached, as against one that answered with an error.
@@ -109,21 +112,28 @@ func unconnected(err error) bool {
 }
 
 func (s server) askOnce(ctx context.Context, command ...string) (string, error) {
-	script := login + `exec redis-cli -e --no-auth-warning "$@"`
+	script := login + `redis-cli -e --no-auth-warning "$@"; code=$?; printf '\nended %s\n' $code; exit $code`
 	arguments := []string{"sh", "-c", script, "ask", "-h", s.host, "-p", strconv.Itoa(int(s.port))}
 	if s.user != "" {
 		arguments = append(arguments, "--user", s.user)
 	}
 	arguments = append(arguments, command...)
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	out, err := kube.exec(ctx, s.from, strings.NewReader(s.password+"\n"), arguments...)
-	out = strings.TrimSpace(out)
-	if err != nil {
-		return out, fmt.Errorf("%s on %s:%d: %w", strings.Join(command, " "), s.host, s.port, err)
+	reply, _, complete := strings.Cut(out, "\nended ")
+	if err == nil && !complete {
+		err = errLost
 	}
-	return out, nil
+	reply = strings.TrimSpace(reply)
+	if err != nil {
+		return reply, fmt.Errorf("%s on %s:%d: %w", strings.Join(command, " "), s.host, s.port, err)
+	}
+	return reply, nil
 }
+
+// errLost is of an exec that ended without an error and without all of its output, as happens on a busy node.
+var errLost = errors.New("the output of the command was lost")
 
 // askAll sends many commands over one connection and returns a line for each reply of one line.
 func (s server) askAll(ctx context.Context, commands []string) ([]string, error) {

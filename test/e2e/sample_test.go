@@ -25,7 +25,8 @@ func TestSampleByKubectl(t *testing.T) {
 	before := p.inventory(t.Context())
 	kubectl(t, p.name, "apply", "-f", sample)
 	runningBySize(t, p, 3)
-	require.Equal(t, "3", kubectl(t, p.name, "get", "deployment", "my-redis", "-o", "jsonpath={.status.readyReplicas}"))
+	// The kubelet puts gate and probe together at its next look at a pod, which may come after our status.
+	kubectl(t, p.name, "wait", "deployment", "my-redis", "--for", "jsonpath={.status.readyReplicas}=3", "--timeout", "20s")
 	require.Equal(t, "ClusterIP 6379 TCP", kubectl(t, p.name, "get", "service", "my-redis", "-o", "jsonpath={.spec.type} {.spec.ports[0].port} {.spec.ports[0].protocol}"))
 	fields := strings.Fields(kubectl(t, p.name, "get", "rediscluster", "my-redis", "--no-headers"))
 	require.GreaterOrEqual(t, len(fields), 5)
