@@ -74,6 +74,10 @@ const (
 	// AnnotationConfirmDead on a RedisCluster names a pod that a person vouches is dead and will not come back with its data.
 	AnnotationConfirmDead = "cache.example.com/confirm-dead"
 
+	// AnnotationSwitchover on a RedisCluster names the pod that is to become the primary; the operator removes it once it has
+	// tried.
+	AnnotationSwitchover = "cache.example.com/switchover"
+
 	// GateInSync is the readiness gate of the Redis pods: True while the node serves its role with its data.
 	GateInSync = "cache.example.com/in-sync"
 )

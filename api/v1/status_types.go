@@ -91,6 +91,25 @@ type Claim struct {
 	// replicationID is the newest replication id known to belong to this data. Nodes that carry it have the data or a part of its past.
 	// +optional
 	ReplicationID string `json:"replicationID,omitempty"`
+
+	// attached are the pods that may copy from the primary: told to, or about to be. Whoever has an open link to the primary, or
+	// knows the password in force there, is among them.
+	// +listType=atomic
+	// +optional
+	Attached []ClaimedPod `json:"attached,omitempty"`
+
+	// quorum is the number of replicas that the primary certainly needs in sync before it acknowledges a write. A write that
+	// WAIT confirmed for as many replicas survives any one fault.
+	// +optional
+	Quorum int32 `json:"quorum"`
+
+	// replicationGeneration counts the passwords by which replicas log in at the primary.
+	// +optional
+	ReplicationGeneration int64 `json:"replicationGeneration,omitempty"`
+
+	// operatorGeneration counts the passwords of the operator's own user: a new leader changes it before it changes a role.
+	// +optional
+	OperatorGeneration int64 `json:"operatorGeneration,omitempty"`
 }
 
 // ClaimedPod identifies a pod beyond its name, which another pod may get later.

@@ -35,7 +35,7 @@ type Nodes interface {
 	// if the pod's Redis is not, or no longer, the process with that run id.
 	Do(ctx context.Context, uid types.UID, runID string, f func(ctx context.Context, n *redis.Node) error) error
 	NoteAccess(uid types.UID, runID, hash string)
-	NoteReplicationEpoch(uid types.UID, runID string, epoch int64)
+	NoteReplication(uid types.UID, runID string, epoch int64)
 	Observations(owner types.NamespacedName) map[types.UID]monitor.Observation
 }
 

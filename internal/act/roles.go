@@ -50,7 +50,7 @@ func (a *Actor) promote(ctx context.Context, on *subject, action plan.Promote) e
 	}); err != nil {
 		return err
 	}
-	a.Nodes.NoteReplicationEpoch(action.Node.UID, action.Node.RunID, action.Epoch)
+	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, action.Epoch)
 	if heard := a.Nodes.Observations(on.snapshot.Want.Key)[action.Node.UID]; heard.Redis.Role != state.RolePrimary {
 		return notNow("%s does not yet say that it is the primary", action.Node)
 	}
@@ -65,7 +65,7 @@ func (a *Actor) openReplication(ctx context.Context, on *subject, action plan.Op
 	}); err != nil {
 		return err
 	}
-	a.Nodes.NoteReplicationEpoch(action.Node.UID, action.Node.RunID, action.Epoch)
+	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, action.Epoch)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (a *Actor) attach(ctx context.Context, on *subject, action plan.Attach) err
 	}); err != nil {
 		return err
 	}
-	a.Nodes.NoteReplicationEpoch(action.Node.UID, action.Node.RunID, action.Epoch)
+	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, action.Epoch)
 	return nil
 }
 

@@ -115,7 +115,7 @@ func nextEpoch(s *state.Snapshot) int64 {
 		highest = s.Claim.Epoch
 	}
 	for i := range s.Nodes {
-		highest = max(highest, s.Nodes[i].ReplicationEpoch)
+		highest = max(highest, s.Nodes[i].ReplicationGeneration)
 	}
 	return highest + 1
 }

@@ -186,7 +186,7 @@ func giveUp(s *state.Snapshot, now time.Time, p *plan.Plan) (why string, mayRepl
 
 // absent decides about a primary whose pod is gone without certainty that its process is.
 func absent(s *state.Snapshot, now time.Time, timeout time.Duration, p *plan.Plan) (why string, mayReplace bool) {
-	since := now.Sub(s.Departed.Since)
+	since := now.Sub(s.Departed[s.Claim.Primary.UID].Since)
 	if s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort {
 		if since >= timeout {
 			return "its pod has been gone for more than " + timeout.String(), true

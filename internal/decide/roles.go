@@ -45,7 +45,7 @@ func denied(s *state.Snapshot, p *plan.Plan) {
 // keep keeps the world around a primary that serves: boot roles first, since they decide what a restart does; then replicas.
 func keep(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
 	bootRoles(s, primary, p)
-	if primary.ReplicationEpoch != s.Claim.Epoch {
+	if primary.ReplicationGeneration != s.Claim.Epoch {
 		p.Add(plan.Safety, plan.OpenReplication{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch}, plan.CodeOpenReplication,
 			"it is not certain that %s lets the replicas of epoch %d in", primary.Pod.Name, s.Claim.Epoch)
 	}
@@ -81,7 +81,7 @@ func mustAttach(n, primary *state.Node, epoch int64) bool {
 	if n.Pod.UID == primary.Pod.UID || !n.Answers() || n.Redis.Loading || n.Pod.Terminating {
 		return false
 	}
-	return !n.Follows(primary) || (!n.Redis.LinkUp && !n.Redis.Syncing && n.ReplicationEpoch != epoch)
+	return !n.Follows(primary) || (!n.Redis.LinkUp && !n.Redis.Syncing && n.ReplicationGeneration != epoch)
 }
 
 // bootRoles lets the only node of a resource of size 1 start as primary by itself, and takes that back from everyone before

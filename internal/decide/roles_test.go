@@ -114,7 +114,7 @@ func TestAFormerPrimaryThatComesBackFollows(t *testing.T) {
 func allLetIn(epoch int64) func(*state.Snapshot) {
 	return func(s *state.Snapshot) {
 		for i := range s.Nodes {
-			s.Nodes[i].ReplicationEpoch = epoch
+			s.Nodes[i].ReplicationGeneration = epoch
 		}
 	}
 }

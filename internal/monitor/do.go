@@ -55,9 +55,9 @@ func (m *Monitor) NoteAccess(uid types.UID, runID, hash string) {
 	m.note(uid, runID, func(o *Observation) { o.AccessHash = hash })
 }
 
-// NoteReplicationEpoch keeps the epoch whose replication password was set on this process. It is forgotten with the process.
-func (m *Monitor) NoteReplicationEpoch(uid types.UID, runID string, epoch int64) {
-	m.note(uid, runID, func(o *Observation) { o.ReplicationEpoch = epoch })
+// NoteReplication keeps the epoch whose replication password was set on this process. It is forgotten with the process.
+func (m *Monitor) NoteReplication(uid types.UID, runID string, epoch int64) {
+	m.note(uid, runID, func(o *Observation) { o.ReplicationGeneration = epoch })
 }
 
 func (m *Monitor) note(uid types.UID, runID string, enter func(*Observation)) {

@@ -30,7 +30,7 @@ func (w *watcher) enter(node *redis.Node, r state.Redis, now time.Time) {
 	if before.RunID == r.RunID {
 		r.PreviousOffset = before.Offset
 	} else {
-		w.obs.AccessHash, w.obs.ReplicationEpoch = "", 0
+		w.obs.AccessHash, w.obs.ReplicationGeneration = "", 0
 	}
 	changed := w.setLink(state.LinkUp, now) || differs(before, r)
 	w.obs.Redis, w.obs.Heard = r, now

@@ -41,9 +41,9 @@ type Observation struct {
 	LinkSince time.Time
 	// Heard is when Redis was last heard; zero means never.
 	Heard time.Time
-	// AccessHash and ReplicationEpoch are what NoteAccess and NoteReplicationEpoch noted of this very process.
+	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process.
 	AccessHash       string
-	ReplicationEpoch int64
+	ReplicationGeneration int64
 }
 
 // Monitor watches the nodes of all resources.

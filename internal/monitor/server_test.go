@@ -96,10 +96,10 @@ func TestDeathAndRestart(t *testing.T) {
 	w.await("a", "first answer", link(state.LinkUp))
 	first := w.of("a")
 	w.NoteAccess("a", first.Redis.RunID, "hash")
-	w.NoteReplicationEpoch("a", first.Redis.RunID, 7)
-	w.NoteReplicationEpoch("a", "of another process", 8)
+	w.NoteReplication("a", first.Redis.RunID, 7)
+	w.NoteReplication("a", "of another process", 8)
 	assert.Equal(t, "hash", w.of("a").AccessHash)
-	assert.EqualValues(t, 7, w.of("a").ReplicationEpoch)
+	assert.EqualValues(t, 7, w.of("a").ReplicationGeneration)
 
 	wakes := w.wakes.Load()
 	s.Signal(syscall.SIGKILL)
@@ -115,7 +115,7 @@ func TestDeathAndRestart(t *testing.T) {
 		return o.Link == state.LinkUp && o.Redis.RunID != first.Redis.RunID
 	})
 	assert.Empty(t, w.of("a").AccessHash)
-	assert.Zero(t, w.of("a").ReplicationEpoch)
+	assert.Zero(t, w.of("a").ReplicationGeneration)
 	assert.EqualValues(t, -1, w.of("a").Redis.PreviousOffset)
 	assert.ErrorIs(t, w.Do(t.Context(), "a", first.Redis.RunID, mustNotRun(t)), monitor.ErrNotThere)
 }

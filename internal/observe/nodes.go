@@ -58,7 +58,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		n := &s.Nodes[i]
 		if heard, ok := answers[n.Pod.UID]; ok {
 			n.Redis, n.Link, n.LinkSince, n.Heard = heard.Redis, heard.Link, heard.LinkSince, heard.Heard
-			n.AccessHash, n.ReplicationEpoch = heard.AccessHash, heard.ReplicationEpoch
+			n.AccessHash, n.ReplicationGeneration = heard.AccessHash, heard.ReplicationGeneration
 		}
 	}
 	o.departed(ctx, s, m)
@@ -79,10 +79,10 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || last.Link == state.LinkRefused, Graceful: last.Pod.Terminating}
 			m.departed[uid] = known
 		}
-		s.Departed = known
 		if !known.Ended {
-			s.Departed.Machine = o.machine(ctx, s.Claim.Primary.NodeName)
+			known.Machine = o.machine(ctx, s.Claim.Primary.NodeName)
 		}
+		s.Departed = map[types.UID]state.Departed{uid: known}
 	}
 	m.last = present
 	if s.Claim != nil {

@@ -117,7 +117,7 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "a person confirmed that it is dead", true // of one that answers, the word is an old one
 	}
 	if n == nil {
-		return s.Departed.certainlyDead(now)
+		return s.Departed[c.Primary.UID].certainlyDead(now)
 	}
 	switch {
 	case n.Pod.Container.Ended:

@@ -22,8 +22,16 @@ type Snapshot struct {
 	Nodes []Node
 	// Claim is the record of who is primary; nil where there is none.
 	Claim *cachev1.Claim
-	// Departed tells what is known of the claimed pod if it no longer exists.
-	Departed Departed
+	// Departed tells what is known of the pods in the claim that no longer exist, by their UID.
+	Departed map[types.UID]Departed
+	// Machines are the Kubernetes nodes by name, as far as the operator may see them.
+	Machines map[string]Machine
+}
+
+// Machine is what Kubernetes says of one of its nodes.
+type Machine struct {
+	// Cordoned is true if no new pods are to be put there.
+	Cordoned bool
 }
 
 // Want is what the user asked for, with what it needs resolved.
@@ -37,6 +45,8 @@ type Want struct {
 	Deleting bool
 	// ConfirmedDead is the pod that a person vouches is dead (annotation cache.example.com/confirm-dead).
 	ConfirmedDead string
+	// SwitchoverTo is the pod that a person wants for the primary (annotation cache.example.com/switchover).
+	SwitchoverTo string
 	Access        Access
 }
 
@@ -115,8 +125,19 @@ type Node struct {
 	LinkSince time.Time
 	// AccessHash is the hash of the access rules that the operator last set on this very process; empty means not yet.
 	AccessHash string
-	// ReplicationEpoch is the epoch whose replication password the operator last handed to this very process; 0 means none.
-	ReplicationEpoch int64
+	// ReplicationGeneration is the generation of the replication password that this operator last handed to this very process, or
+	// let in there; 0 means none. AttachedAt is when.
+	ReplicationGeneration int64
+	AttachedAt            time.Time
+	// OperatorGeneration is the generation of the operator's password by which the connection logged in.
+	OperatorGeneration int64
+	// FencedSince is when this process was first seen to copy from nobody and serve nobody; zero while it is not so.
+	FencedSince time.Time
+	// DemotedAt is when this process was seen to have ceased to be a primary; zero if it never was seen so.
+	DemotedAt time.Time
+	// QuorumMark is a primary's offset when Redis.MinReplicas was first seen at its present value: what is beyond it was
+	// acknowledged under that value.
+	QuorumMark int64
 }
 
 // Link is how the operator's connection to a node is.
@@ -212,8 +233,12 @@ type Redis struct {
 	LinkUp          bool
 	Syncing         bool
 	LinkDownSeconds int64
+	// LastHeardSeconds is how long ago, in whole seconds, a replica last heard its primary; -1 while its link is down.
+	LastHeardSeconds int64
 	// Replicas are those that a primary says are connected.
 	Replicas []ReplicaLink
+	// MinReplicas and MaxLagSeconds are a primary's min-replicas-to-write and min-replicas-max-lag; -1 where it is none.
+	MinReplicas, MaxLagSeconds int32
 }
 
 // ReplicaLink is one connected replica, as its primary tells it.

@@ -100,7 +100,7 @@ func (c *Cluster) Primary(name string, options ...Option) *Cluster {
 	c.Claim(name, 1)
 	n := node(name)
 	n.Redis.Role, n.Redis.ReplicationID, n.Redis.Offset, n.Redis.PreviousOffset = state.RolePrimary, History, 1000, 900
-	n.ReplicationEpoch = 1
+	n.ReplicationGeneration = 1
 	settled(&n, cachev1.RolePrimary)
 	n.Pod.Annotations[annotationDeletionCost] = costPrimary
 	if c.snapshot.Want.Spec.Size == 1 {
@@ -118,7 +118,7 @@ func (c *Cluster) Replica(name string, options ...Option) *Cluster {
 	n := node(name)
 	following(&n, c.snapshot.Claim.Primary.Name)
 	n.Redis.LinkUp, n.Redis.ReplicationID, n.Redis.Offset = true, History, 1000
-	n.ReplicationEpoch = c.snapshot.Claim.Epoch
+	n.ReplicationGeneration = c.snapshot.Claim.Epoch
 	settled(&n, cachev1.RoleReplica)
 	return c.add(n, options)
 }
@@ -149,7 +149,7 @@ func (c *Cluster) Creating(name string, options ...Option) *Cluster {
 
 // Departed is what is known of the claimed pod, which does not exist any more.
 func (c *Cluster) Departed(d state.Departed) *Cluster {
-	c.snapshot.Departed = d
+	c.snapshot.Departed = map[types.UID]state.Departed{c.snapshot.Claim.Primary.UID: d}
 	return c
 }
 

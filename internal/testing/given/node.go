@@ -92,7 +92,7 @@ func Restarted() Option {
 		n.Redis.RunID += "-2"
 		n.Redis.ReplicationID, n.Redis.ReplicationID2 = "own-2-"+n.Pod.Name, ""
 		n.Redis.Offset, n.Redis.PreviousOffset, n.Redis.Replicas = 1, -1, nil
-		n.ReplicationEpoch, n.AccessHash = 0, settledAccess
+		n.ReplicationGeneration, n.AccessHash = 0, settledAccess
 		n.Pod.Container.Restarts, n.Pod.Container.LastEnd = 1, "Error, exit code 137"
 	}
 }
@@ -142,7 +142,7 @@ func GateClosed() Option {
 }
 
 // LetIn is the epoch whose replication password the node was handed; 0 for none that is known.
-func LetIn(epoch int64) Option { return func(n *state.Node) { n.ReplicationEpoch = epoch } }
+func LetIn(epoch int64) Option { return func(n *state.Node) { n.ReplicationGeneration = epoch } }
 
 // OtherAccess is a node of which it is not known that its default user is as asked.
 func OtherAccess() Option { return func(n *state.Node) { n.AccessHash = "" } }
