@@ -54,6 +54,8 @@ const (
 	ReasonAmbiguousHistory = "AmbiguousHistory"
 	// ReasonAccessDenied (Degraded): a node refuses the operator's own user.
 	ReasonAccessDenied = "AccessDenied"
+	// ReasonNoHealthyReplica (Degraded): the primary is to move, and no replica is in sync to take over.
+	ReasonNoHealthyReplica = "NoHealthyReplica"
 	// ReasonStepFailed (Degraded): a step of the operator fails again and again; the message has the step and the error.
 	ReasonStepFailed = "StepFailed"
 )

@@ -117,8 +117,26 @@ func (a *Actor) do(ctx context.Context, on *subject, action plan.Action) error {
 		return a.writeClaim(ctx, on, action)
 	case plan.RecordHistory:
 		return a.recordHistory(ctx, on, action)
+	case plan.RecordAttached:
+		return a.recordAttached(ctx, on, action)
+	case plan.RecordQuorum:
+		return a.recordQuorum(ctx, on, action)
+	case plan.SetQuorum:
+		return a.setQuorum(ctx, on, action)
+	case plan.Leave:
+		return a.leave(ctx, on, action)
 	case plan.Freeze:
 		return a.freeze(ctx, action)
+	case plan.Demote:
+		return a.demote(ctx, action)
+	case plan.HandOver:
+		return a.handOver(ctx, on, action)
+	case plan.CloseReplicas:
+		return a.closeReplicas(ctx, action)
+	case plan.CloseClients:
+		return a.closeClients(ctx, on, action)
+	case plan.ForgetSwitchover:
+		return a.forgetSwitchover(ctx, on, action)
 	case plan.Promote:
 		return a.promote(ctx, on, action)
 	case plan.OpenReplication:

@@ -54,3 +54,21 @@ func (a *Actor) patchClaim(ctx context.Context, on *subject, claim *cachev1.Clai
 	a.Written.Wrote("RedisCluster", next)
 	return nil
 }
+
+// +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters,verbs=patch
+
+// forgetSwitchover removes the annotation by which a person asked for another primary, if it still has that value.
+func (a *Actor) forgetSwitchover(ctx context.Context, on *subject, action plan.ForgetSwitchover) error {
+	if on.resource.Annotations[cachev1.AnnotationSwitchover] != action.Wanted {
+		return errAlready
+	}
+	next := on.resource.DeepCopy()
+	delete(next.Annotations, cachev1.AnnotationSwitchover)
+	patch := client.MergeFromWithOptions(on.resource, client.MergeFromWithOptimisticLock{})
+	if err := a.Writer.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("removing the annotation %s: %w", cachev1.AnnotationSwitchover, err)
+	}
+	on.resource = next
+	a.Written.Wrote("RedisCluster", next)
+	return nil
+}

@@ -20,7 +20,7 @@ func Decide(s *state.Snapshot, now time.Time) plan.Plan {
 	roles(s, now, &p)
 	objects(s, &p)
 	gates(s, now, &p)
-	marks(s, &p)
+	marks(s, now, &p)
 	access(s, &p)
 	return p
 }

@@ -96,5 +96,9 @@ func replicas(s *state.Snapshot, p *plan.Plan) int32 {
 		p.Block(cachev1.ReasonScaling, "scaling from %d to %d waits until the primary serves and is marked as the last to go", current, size)
 		return current
 	}
+	if s.Claim != nil && s.Claim.Quorum > s.Majority() || primary.Redis.MinReplicas > s.Majority() {
+		p.Block(cachev1.ReasonScaling, "scaling from %d to %d waits until %s acknowledges what %d replicas can confirm", current, size, primary.Pod.Name, s.Majority())
+		return current
+	}
 	return size
 }

@@ -42,7 +42,7 @@ type Observation struct {
 	// Heard is when Redis was last heard; zero means never.
 	Heard time.Time
 	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process.
-	AccessHash       string
+	AccessHash            string
 	ReplicationGeneration int64
 }
 

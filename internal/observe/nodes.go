@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +24,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 
 // nodes fills in the Redis pods with what each last said, and tells the monitor whom to watch.
 func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) error {
@@ -62,32 +63,61 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		}
 	}
 	o.departed(ctx, s, m)
-	return nil
+	return o.machines(ctx, s)
 }
 
-// departed fills in what is known of a claimed pod that is gone, from how it was when last seen.
+// departed fills in what is known of the claim's pods that are gone, from how each was when last seen.
 func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 	present := map[types.UID]state.Node{}
 	for i := range s.Nodes {
 		present[s.Nodes[i].Pod.UID] = s.Nodes[i]
 	}
-	if s.Claim != nil && s.Claimed() == nil {
-		uid := s.Claim.Primary.UID
-		known, seen := m.departed[uid]
+	s.Departed = map[types.UID]state.Departed{}
+	for _, pod := range claimedPods(s.Claim) {
+		if _, exists := present[pod.UID]; exists {
+			continue
+		}
+		known, seen := m.departed[pod.UID]
 		if !seen {
-			last := m.last[uid]
-			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || last.Link == state.LinkRefused, Graceful: last.Pod.Terminating}
-			m.departed[uid] = known
+			last := m.last[pod.UID]
+			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended, Graceful: last.Pod.Terminating}
+			m.departed[pod.UID] = known
 		}
 		if !known.Ended {
-			known.Machine = o.machine(ctx, s.Claim.Primary.NodeName)
+			known.Machine = o.machine(ctx, pod.NodeName)
 		}
-		s.Departed = map[types.UID]state.Departed{uid: known}
+		s.Departed[pod.UID] = known
 	}
 	m.last = present
-	if s.Claim != nil {
-		maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { return uid != s.Claim.Primary.UID })
+	maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { _, claimed := s.Departed[uid]; return !claimed })
+}
+
+// claimedPods are the pods of a claim: the primary, and those attached to it.
+func claimedPods(c *cachev1.Claim) []cachev1.ClaimedPod {
+	if c == nil {
+		return nil
 	}
+	return append([]cachev1.ClaimedPod{c.Primary}, c.Attached...)
+}
+
+// machines fills in the Kubernetes nodes that the pods run on.
+func (o *Observer) machines(ctx context.Context, s *state.Snapshot) error {
+	s.Machines = map[string]state.Machine{}
+	for i := range s.Nodes {
+		name := s.Nodes[i].Pod.NodeName
+		if _, known := s.Machines[name]; known || name == "" {
+			continue
+		}
+		var node corev1.Node
+		if err := o.Cache.Get(ctx, types.NamespacedName{Name: name}, &node); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return fmt.Errorf("reading node %s: %w", name, err)
+		}
+		s.Machines[name] = state.Machine{Cordoned: node.Spec.Unschedulable}
+	}
+	return nil
 }
 
 // belongs tells whether a pod was made by the workload: by a ReplicaSet that bears the workload's name and the pod's hash.

@@ -92,6 +92,7 @@ func wantOf(r *cachev1.RedisCluster) state.Want {
 		Spec:          *r.Spec.DeepCopy(),
 		Deleting:      !r.DeletionTimestamp.IsZero(),
 		ConfirmedDead: r.Annotations[cachev1.AnnotationConfirmDead],
+		SwitchoverTo:  r.Annotations[cachev1.AnnotationSwitchover],
 	}
 }
 

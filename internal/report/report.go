@@ -22,6 +22,8 @@ type Event struct {
 	Warning bool
 	Reason  string
 	Message string
+	// Took is how long a change of the primary took; zero where the event is about something else, or it is not known.
+	Took time.Duration
 }
 
 // Input is all that a report is made of.

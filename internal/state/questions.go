@@ -124,16 +124,18 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "its container ended (" + n.Pod.Container.LastEnd + ")", true
 	case n.Answers() && n.Redis.RunID != c.RunID:
 		return "its server started anew", true
-	case n.Link == LinkRefused && s.StillHears(n) == nil:
-		return "nothing listens at its address", true
 	}
 	return "", false
 }
 
-// StillHears finds a replica whose link to the node is up: then it is the operator that is cut off from it.
-func (s *Snapshot) StillHears(primary *Node) *Node {
+// StillHears finds a replica that heard the claimed primary within d: then it is the operator that is cut off from it.
+func (s *Snapshot) StillHears(d time.Duration, now time.Time) *Node {
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Answers() && n.CopiesFrom(primary) {
+		n := &s.Nodes[i]
+		if n.Pod.UID == s.Claim.Primary.UID || !n.Answers() || n.Redis.Role != RoleReplica || n.Redis.PrimaryHost != s.Claim.Primary.IP || !n.Redis.LinkUp {
+			continue
+		}
+		if heard := n.Heard.Add(-time.Duration(n.Redis.LastHeardSeconds) * time.Second); now.Sub(heard) < d {
 			return n
 		}
 	}

@@ -47,7 +47,7 @@ type Want struct {
 	ConfirmedDead string
 	// SwitchoverTo is the pod that a person wants for the primary (annotation cache.example.com/switchover).
 	SwitchoverTo string
-	Access        Access
+	Access       Access
 }
 
 // Access is who may log in to the nodes. It holds hashes only (SHA-256, lower case hex), never a password.
