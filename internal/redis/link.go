@@ -58,11 +58,11 @@ func (l *link) inspect(data []byte) error {
 	return l.guard.inspect(data)
 }
 
-// expectReply lets the server say one thing: a command is about to be sent.
-func (l *link) expectReply() {
+// expectReplies lets the server say so many things: that many commands are about to be sent.
+func (l *link) expectReplies(count int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.guard = guard{awaited: true}
+	l.guard = guard{awaited: count}
 }
 
 // expectNothing ends the server's turn: what it says from here on ends the connection.
