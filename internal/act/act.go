@@ -35,7 +35,8 @@ type Nodes interface {
 	// if the pod's Redis is not, or no longer, the process with that run id.
 	Do(ctx context.Context, uid types.UID, runID string, f func(ctx context.Context, n *redis.Node) error) error
 	NoteAccess(uid types.UID, runID, hash string)
-	NoteReplication(uid types.UID, runID string, epoch int64)
+	NoteReplication(uid types.UID, runID string, generation int64)
+	NoteOperatorGeneration(uid types.UID, runID string, generation int64)
 	Observations(owner types.NamespacedName) map[types.UID]monitor.Observation
 }
 
@@ -117,6 +118,10 @@ func (a *Actor) do(ctx context.Context, on *subject, action plan.Action) error {
 		return a.writeClaim(ctx, on, action)
 	case plan.RecordHistory:
 		return a.recordHistory(ctx, on, action)
+	case plan.TakeOver:
+		return a.takeOver(ctx, on, action)
+	case plan.SetOperatorPassword:
+		return a.setOperatorPassword(ctx, on, action)
 	case plan.RecordAttached:
 		return a.recordAttached(ctx, on, action)
 	case plan.RecordQuorum:

@@ -20,7 +20,13 @@ func (a *Actor) writeClaim(ctx context.Context, on *subject, action plan.WriteCl
 	if !equality.Semantic.DeepEqual(on.resource.Status.Claim, action.Old) {
 		return notNow("the claim is not the one that the decision read")
 	}
-	return a.patchClaim(ctx, on, &action.New)
+	if err := a.patchClaim(ctx, on, &action.New); err != nil {
+		return err
+	}
+	if action.Old == nil {
+		a.Credentials.TookOver(on.snapshot.Want.UID, action.New.OperatorGeneration)
+	}
+	return nil
 }
 
 // recordHistory reads the replication id that the primary has now, and writes it into the claim.

@@ -51,7 +51,7 @@ func (o *Observer) seed(ctx context.Context, s *state.Snapshot, key types.Namesp
 		o.Credentials.Remember(s.Want.UID, seed)
 	}
 	s.Want.Access.SeedKnown = true
-	s.Want.Access.OperatorHash = resources.PasswordHash(o.Credentials.OperatorPassword(s.Want.UID))
+	s.Want.Access.OperatorHash = resources.PasswordHash(o.Credentials.OperatorPassword(s.Want.UID, 0))
 	return nil
 }
 

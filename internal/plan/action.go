@@ -52,6 +52,19 @@ type WriteClaim struct {
 	New cachev1.Claim
 }
 
+// TakeOver records a new generation of the operator's own password, by which this operator locks out any other.
+type TakeOver struct {
+	// Old is the claim that the decision read.
+	Old        *cachev1.Claim
+	Generation int64
+}
+
+// SetOperatorPassword gives the operator's user the password of that generation on a node, and closes its other connections.
+type SetOperatorPassword struct {
+	Node       Target
+	Generation int64
+}
+
 // Freeze makes a node serve nobody and copy from nobody; its data and offset stay.
 type Freeze struct{ Node Target }
 
@@ -193,6 +206,8 @@ type SetAccess struct {
 }
 
 func (WriteClaim) action()       {}
+func (TakeOver) action()            {}
+func (SetOperatorPassword) action() {}
 func (Freeze) action()           {}
 func (Demote) action()           {}
 func (HandOver) action()         {}
@@ -218,6 +233,14 @@ func (SetAccess) action()        {}
 // String tells the action in one line.
 func (a WriteClaim) String() string {
 	return fmt.Sprintf("claim epoch %d for %s", a.New.Epoch, a.New.Primary.Name)
+}
+
+// String tells the action in one line.
+func (a TakeOver) String() string { return fmt.Sprintf("take over with generation %d", a.Generation) }
+
+// String tells the action in one line.
+func (a SetOperatorPassword) String() string {
+	return fmt.Sprintf("lock other operators out of %s, by generation %d", a.Node, a.Generation)
 }
 
 // String tells the action in one line.

@@ -20,6 +20,8 @@ const (
 	CodeSwitchoverRefused = "SwitchoverRefused"
 	// CodeWritesDiscarded (event): an old primary came back with writes that nobody else has.
 	CodeWritesDiscarded = "WritesDiscarded"
+	// CodeTakeOver: another operator may still change roles.
+	CodeTakeOver = "TakeOver"
 	// CodeLeave: attached pods have no part in the replication any more.
 	CodeLeave = "Leave"
 	// CodeQuorum: how many replicas must be in sync is to change.

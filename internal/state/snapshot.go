@@ -22,6 +22,9 @@ type Snapshot struct {
 	Nodes []Node
 	// Claim is the record of who is primary; nil where there is none.
 	Claim *cachev1.Claim
+	// TakenOver is true if this very operator gave the nodes the operator's password that is on record, so that no other can
+	// change a role. Without a claim nobody has to be locked out.
+	TakenOver bool
 	// Departed tells what is known of the pods in the claim that no longer exist, by their UID.
 	Departed map[types.UID]Departed
 	// Machines are the Kubernetes nodes by name, as far as the operator may see them.
