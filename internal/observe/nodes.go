@@ -58,7 +58,8 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		n := &s.Nodes[i]
 		if heard, ok := answers[n.Pod.UID]; ok {
 			n.Redis, n.Link, n.LinkSince, n.Heard = heard.Redis, heard.Link, heard.LinkSince, heard.Heard
-			n.AccessHash, n.ReplicationGeneration = heard.AccessHash, heard.ReplicationGeneration
+			n.AccessHash, n.ReplicationGeneration, n.AttachedAt = heard.AccessHash, heard.ReplicationGeneration, heard.AttachedAt
+			n.FencedSince, n.DemotedAt, n.QuorumMark = heard.FencedSince, heard.DemotedAt, heard.QuorumMark
 		}
 	}
 	o.departed(ctx, s, m)
