@@ -41,9 +41,20 @@ type Observation struct {
 	LinkSince time.Time
 	// Heard is when Redis was last heard; zero means never.
 	Heard time.Time
-	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process.
+	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process; AttachedAt is when
+	// the latter did.
 	AccessHash            string
 	ReplicationGeneration int64
+	AttachedAt            time.Time
+	// FencedSince is when this process was first read as fenced; zero while it is not.
+	FencedSince time.Time
+	// DemotedAt is when this process was first read as a replica after it had been read as a primary; zero where it was not, or is
+	// a primary again.
+	DemotedAt time.Time
+	// QuorumMark is a primary's Offset in the first answer with its present MinReplicas and MaxLagSeconds; 0 of a replica. What is
+	// beyond it was acknowledged under these, if nobody but the operator changes them. A node that becomes a primary anew, or
+	// begins another history, gets a new mark.
+	QuorumMark int64
 }
 
 // Monitor watches the nodes of all resources.
