@@ -191,3 +191,12 @@ func (a *Actor) setAccess(ctx context.Context, action plan.SetAccess) error {
 	a.Nodes.NoteAccess(action.Node.UID, action.Node.RunID, action.Hash)
 	return nil
 }
+
+// Release lets the pods of a resource that is gone, or is going, end: a primary's pod waits for another to take over, and none will.
+func (a *Actor) Release(ctx context.Context, left []state.Node) {
+	for i := range left {
+		if n := &left[i]; n.Pod.Terminating && n.Answers() && n.Redis.Role == state.RolePrimary {
+			_ = a.freeze(ctx, plan.Freeze{Node: plan.TargetOf(n)}) // else the pod ends by itself, some seconds later
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		if resource == nil {
 			r.Metrics.forget(request.NamespacedName)
+			r.Actor.Release(ctx, r.Observer.Left(ctx, request.NamespacedName))
 			return ctrl.Result{}, nil
 		}
 		p = decide.Decide(snapshot, r.Now())

@@ -53,10 +53,11 @@ func apply(s *state.Snapshot, key state.ObjectKey, object plan.Object, p *plan.P
 	}
 }
 
-// mine tells whether an object may be touched: it does not exist, or this resource controls it. If not, that is reported.
+// mine tells whether an object may be touched: it does not exist, this resource controls it, or it carries the resource's labels
+// and nobody controls it any more, as after a deletion that left the children. If not, that is reported.
 func mine(s *state.Snapshot, key state.ObjectKey, p *plan.Plan) bool {
 	existing, exists := s.Objects.Existing[key]
-	if !exists || existing.Controller == s.Want.UID {
+	if !exists || existing.Controller == s.Want.UID || existing.Controller == "" {
 		return true
 	}
 	p.Block(cachev1.ReasonNameConflict, "%s", (&plan.NameConflictError{Kind: key.Kind, Name: key.Name}).Error())

@@ -172,3 +172,12 @@ func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) (changes bo
 	}
 	return changes
 }
+
+// release lets the primary's pod end when the resource is being deleted: it waits for another to take over, and none will.
+func release(s *state.Snapshot, p *plan.Plan) {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Pod.Terminating && n.Answers() && n.Redis.Role == state.RolePrimary {
+			p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s goes with its resource", n.Pod.Name)
+		}
+	}
+}

@@ -43,4 +43,3 @@ func changesRoles(p *plan.Plan) bool {
 	}
 	return false
 }
-

@@ -20,7 +20,7 @@ import (
 // metadata of Secrets, never what is in them.
 func (o *Observer) access(ctx context.Context, s *state.Snapshot, m *memory) error {
 	key := types.NamespacedName{Namespace: s.Want.Key.Namespace, Name: resources.SecretName(s.Want.Key.Name)}
-	if own, exists := s.Objects.Existing[state.ObjectKey{Kind: "Secret", Name: key.Name}]; exists && own.Controller == s.Want.UID {
+	if own, exists := s.Objects.Existing[state.ObjectKey{Kind: "Secret", Name: key.Name}]; exists && (own.Controller == s.Want.UID || own.Controller == "") {
 		if err := o.seed(ctx, s, key); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,9 +35,10 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		return fmt.Errorf("listing pods of %s: %w", s.Want.Key, err)
 	}
 	var targets []monitor.Target
+	since := oldest(s)
 	for i := range pods.Items {
 		pod := expectations.Newest(o.Written, &pods.Items[i])
-		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) || pod.CreationTimestamp.Time.Before(s.Want.Created) {
+		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) || pod.CreationTimestamp.Time.Before(since) {
 			continue
 		}
 		if finished(pod) {
@@ -65,6 +67,15 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 	}
 	o.departed(ctx, s, m)
 	return o.machines(ctx, s)
+}
+
+// oldest is the time before which no pod of the resource was made: pods older than the resource are of one that had its name
+// before; unless it adopted that one's workload.
+func oldest(s *state.Snapshot) time.Time {
+	if w := s.Objects.Workload; w != nil && w.CreationTimestamp.Time.Before(s.Want.Created) {
+		return w.CreationTimestamp.Time
+	}
+	return s.Want.Created
 }
 
 // departed fills in what is known of the claim's pods that are gone, from how each was when last seen.
@@ -122,7 +133,7 @@ func (o *Observer) machines(ctx context.Context, s *state.Snapshot) error {
 }
 
 // belongs tells whether a pod was made by the workload: by a ReplicaSet that bears the workload's name and the pod's hash.
-// Labels alone prove nothing; anyone may write them. (Pods older than the resource are of one that had its name before.)
+// Labels alone prove nothing; anyone may write them.
 func belongs(pod *corev1.Pod, workload string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" && owner.Name == workload+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
@@ -183,4 +194,20 @@ func containerOf(status *corev1.ContainerStatus) state.Container {
 	}
 	c.Ended = !c.Running && ended != nil
 	return c
+}
+
+// Left are the pods that a resource that is gone still has, of those that were watched. It is nil once there are none.
+func (o *Observer) Left(ctx context.Context, key types.NamespacedName) []state.Node {
+	var pods corev1.PodList
+	if err := o.Cache.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(resources.Selector(key.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache ends only with the operator
+	}
+	answers := o.Nodes.Observations(key)
+	var left []state.Node
+	for i := range pods.Items {
+		if heard, ok := answers[pods.Items[i].UID]; ok {
+			left = append(left, state.Node{Pod: podOf(&pods.Items[i]), Redis: heard.Redis, Link: heard.Link})
+		}
+	}
+	return left
 }

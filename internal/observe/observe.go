@@ -56,12 +56,15 @@ type memory struct {
 	departed map[types.UID]state.Departed
 }
 
-// Observe makes a snapshot. The resource is nil where it does not exist; then everything about it is forgotten.
+// Observe makes a snapshot. The resource is nil where it does not exist; then everything about it is forgotten, once its last pod
+// is gone.
 func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cachev1.RedisCluster, *state.Snapshot, error) {
 	var cached cachev1.RedisCluster
 	if err := o.Cache.Get(ctx, key, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
-			o.forget(key)
+			if o.Left(ctx, key) == nil {
+				o.forget(key)
+			}
 			return nil, nil, nil
 		}
 		return nil, nil, fmt.Errorf("reading RedisCluster %s: %w", key, err)

@@ -205,30 +205,30 @@ type SetAccess struct {
 	Hash        string
 }
 
-func (WriteClaim) action()       {}
+func (WriteClaim) action()          {}
 func (TakeOver) action()            {}
 func (SetOperatorPassword) action() {}
-func (Freeze) action()           {}
-func (Demote) action()           {}
-func (HandOver) action()         {}
-func (Promote) action()          {}
-func (OpenReplication) action()  {}
-func (SetQuorum) action()        {}
-func (RecordQuorum) action()     {}
-func (RecordAttached) action()   {}
-func (RecordHistory) action()    {}
-func (Attach) action()           {}
-func (Leave) action()            {}
-func (CloseReplicas) action()    {}
-func (CloseClients) action()     {}
-func (ForgetSwitchover) action() {}
-func (PointService) action()     {}
-func (CreateSeed) action()       {}
-func (Apply) action()            {}
-func (Delete) action()           {}
-func (PatchPod) action()         {}
-func (SetGate) action()          {}
-func (SetAccess) action()        {}
+func (Freeze) action()              {}
+func (Demote) action()              {}
+func (HandOver) action()            {}
+func (Promote) action()             {}
+func (OpenReplication) action()     {}
+func (SetQuorum) action()           {}
+func (RecordQuorum) action()        {}
+func (RecordAttached) action()      {}
+func (RecordHistory) action()       {}
+func (Attach) action()              {}
+func (Leave) action()               {}
+func (CloseReplicas) action()       {}
+func (CloseClients) action()        {}
+func (ForgetSwitchover) action()    {}
+func (PointService) action()        {}
+func (CreateSeed) action()          {}
+func (Apply) action()               {}
+func (Delete) action()              {}
+func (PatchPod) action()            {}
+func (SetGate) action()             {}
+func (SetAccess) action()           {}
 
 // String tells the action in one line.
 func (a WriteClaim) String() string {

@@ -56,7 +56,7 @@ func Status(in Input) cachev1.RedisClusterStatus {
 		status.Primary = primary.Pod.Name
 		status.Version = primary.Redis.Version
 	}
-	for _, condition := range []metav1.Condition{available(in), ready(in), progressing(in), degraded(in)} {
+	for _, condition := range []metav1.Condition{available(in), ready(in), progressing(in), degraded(in), dataAtRisk(in)} {
 		status.Conditions = append(status.Conditions, settle(condition, in))
 	}
 	status.Phase = phase(in, status.Conditions)

@@ -49,7 +49,7 @@ type Cluster struct {
 func Replicated(size int32) *Cluster {
 	return &Cluster{
 		workloadSize: size,
-		snapshot: state.Snapshot{Want: state.Want{
+		snapshot: state.Snapshot{TakenOver: true, Want: state.Want{
 			Key: types.NamespacedName{Namespace: "ns", Name: "r"}, UID: ResourceUID, Generation: 1,
 			Spec: cachev1.RedisClusterSpec{
 				Size: size, Image: "redis:7.0", Port: port,
