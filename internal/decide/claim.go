@@ -61,7 +61,19 @@ func nextGeneration(s *state.Snapshot, now time.Time) int64 {
 
 // claim records a new primary.
 func claim(s *state.Snapshot, n *state.Node, now time.Time, replicationID, code, format string, args []any, p *plan.Plan) {
-	p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: newClaim(s, n, replicationID, now)}, code, format, args...)
+	step := plan.WriteClaim{Old: s.Claim, New: newClaim(s, n, replicationID, now)}
+	if s.Claim != nil {
+		step.LostAt = lostAt(s)
+	}
+	p.Add(plan.Safety, step, code, format, args...)
+}
+
+// lostAt is when the claimed primary was last heard, or its pod was last seen.
+func lostAt(s *state.Snapshot) time.Time {
+	if n := s.Claimed(); n != nil {
+		return n.LinkSince
+	}
+	return s.Departed[s.Claim.Primary.UID].Since
 }
 
 // promote makes a node that was just claimed the primary and everything else follow it.

@@ -23,12 +23,7 @@ type verdict struct {
 
 // judge tells whether the claimed primary may be replaced; what is waited for is in the plan.
 func judge(s *state.Snapshot, now time.Time, p *plan.Plan) verdict {
-	n, since, what := s.Claimed(), time.Time{}, ""
-	if n != nil {
-		since = n.LinkSince
-	} else {
-		since = s.Departed[s.Claim.Primary.UID].Since
-	}
+	n, since, what := s.Claimed(), lostAt(s), ""
 	if why, dead := s.CertainlyDead(now); dead {
 		return verdict{lost: true, dead: true, why: why, since: since}
 	}

@@ -35,6 +35,10 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		return fmt.Errorf("listing pods of %s: %w", s.Want.Key, err)
 	}
 	var targets []monitor.Target
+	var logins []monitor.Login
+	if s.Want.Access.SeedKnown {
+		logins = o.logins(s)
+	}
 	since := oldest(s)
 	for i := range pods.Items {
 		pod := expectations.Newest(o.Written, &pods.Items[i])
@@ -50,7 +54,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if n.Pod.IP != "" && s.Want.Access.SeedKnown {
 			targets = append(targets, monitor.Target{
 				Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, IP: n.Pod.IP, Port: n.Pod.RedisPort,
-				Username: credentials.OperatorUser, Password: o.Credentials.OperatorPassword(s.Want.UID, 0),
+				Username: credentials.OperatorUser, Logins: logins,
 			})
 		}
 	}
@@ -76,6 +80,26 @@ func oldest(s *state.Snapshot) time.Time {
 		return w.CreationTimestamp.Time
 	}
 	return s.Want.Created
+}
+
+// rememberedLogins is how many older passwords of the operator's are tried: a node that was away while several leaders took over
+// still has an old one.
+const rememberedLogins = 8
+
+// logins are the passwords by which a node may let the operator in, the likeliest first: the one on record, those before it, and
+// the one that every node boots with.
+func (o *Observer) logins(s *state.Snapshot) []monitor.Login {
+	var logins []monitor.Login
+	add := func(generation int64) {
+		logins = append(logins, monitor.Login{Generation: generation, Password: o.Credentials.OperatorPassword(s.Want.UID, generation)})
+	}
+	if s.Claim != nil {
+		for generation := s.Claim.OperatorGeneration; generation > 0 && len(logins) < rememberedLogins; generation-- {
+			add(generation)
+		}
+	}
+	add(0)
+	return logins
 }
 
 // departed fills in what is known of the claim's pods that are gone, from how each was when last seen.

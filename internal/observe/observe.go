@@ -73,6 +73,7 @@ func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cach
 	m := o.remembered(key, resource.UID)
 
 	s := &state.Snapshot{Claim: resource.Status.Claim.DeepCopy(), Want: wantOf(resource)}
+	s.TakenOver = s.Claim == nil || o.Credentials.HasTakenOver(resource.UID, s.Claim.OperatorGeneration)
 	if err := o.objects(ctx, s); err != nil {
 		return nil, nil, err
 	}

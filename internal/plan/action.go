@@ -50,6 +50,8 @@ type WriteClaim struct {
 	// Old is the claim that the decision read; nil where there was none.
 	Old *cachev1.Claim
 	New cachev1.Claim
+	// LostAt is when the primary in Old was lost; zero where it was not.
+	LostAt time.Time
 }
 
 // TakeOver records a new generation of the operator's own password, by which this operator locks out any other.

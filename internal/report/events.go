@@ -55,11 +55,8 @@ func claimEvent(in Input, claim plan.WriteClaim, event Event) (Event, bool) {
 	switch event.Reason {
 	case plan.CodeFailover, plan.CodeDataLost:
 		event.Warning = true
-		if claim.Old == nil {
-			break
-		}
-		if n := in.Snapshot.NodeByUID(claim.Old.Primary.UID); n != nil && !n.LinkSince.IsZero() {
-			event.Took = in.Now.Sub(n.LinkSince)
+		if !claim.LostAt.IsZero() {
+			event.Took = in.Now.Sub(claim.LostAt)
 			event.Message += fmt.Sprintf("; %d ms after it was lost", event.Took/time.Millisecond)
 		}
 	case plan.CodePodDeleted, plan.CodeCordoned, plan.CodeRollout, plan.CodeSwitchover:
