@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -52,6 +53,10 @@ func Wire(mgr ctrl.Manager, dial redis.Dialer, registry prometheus.Registerer, w
 		Metrics:  own,
 		Now:      time.Now,
 		Leads:    mgr.Elected(),
+	}
+	// The controller makes this informer too, but perhaps later than this operator begins to lead.
+	if _, err := mgr.GetCache().GetInformer(context.Background(), &cachev1.RedisCluster{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("watching the resources: %w", err)
 	}
 	if err := mgr.Add(takingOver{mgr.GetClient(), wakes}); err != nil {
 		return fmt.Errorf("registering the start of leading: %w", err)

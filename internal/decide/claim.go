@@ -32,7 +32,9 @@ func newClaim(s *state.Snapshot, n *state.Node, replicationID string, now time.T
 			followers++
 		}
 	}
-	next.Quorum = min(s.Majority(), followers)
+	if n.Redis.Role != state.RolePrimary { // one that is adopted has acknowledged without, and may still
+		next.Quorum = min(s.Majority(), followers)
+	}
 	sortByUID(next.Attached)
 	return next
 }
