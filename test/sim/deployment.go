@@ -93,7 +93,10 @@ func (w *world) createPod(d *appsv1.Deployment, revision string) {
 	serial := w.number()
 	p := &pod{
 		in: w, short: "p" + strconv.Itoa(serial), name: fmt.Sprintf("%s-%s-p%d", d.Name, revision, serial), uid: fmt.Sprintf("pod-%d", serial),
-		machine: fmt.Sprintf("m%d", 1+w.rand.IntN(machines)),
+		machine: w.schedule(),
+	}
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		p.preStop = containers[0].Lifecycle != nil && containers[0].Lifecycle.PreStop != nil
 	}
 	object := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

@@ -39,7 +39,7 @@ func newInformers(op *operator) *informers {
 	in := &informers{operator: op, lag: op.world.between(time.Millisecond, 15*time.Millisecond), kinds: map[string]*informer{}}
 	s := op.world.store
 	for _, kind := range []string{
-		"RedisCluster", "Pod", "Service", "Secret", "ConfigMap", "Deployment", "PodDisruptionBudget", "EndpointSlice",
+		"RedisCluster", "Pod", "Service", "Secret", "ConfigMap", "Deployment", "PodDisruptionBudget", "EndpointSlice", "Node",
 	} {
 		known := &informer{next: len(s.log[kind]), objects: map[string]client.Object{}}
 		for _, o := range s.list(kind) {
@@ -62,7 +62,7 @@ func (in *informers) expect(kind string) {
 // catchUp takes what has arrived by now.
 func (in *informers) catchUp(kind string) *informer {
 	known, log := in.kinds[kind], in.operator.world.store.log[kind]
-	if time.Now().Before(in.stalled) {
+	if time.Now().Before(in.stalled) || !in.operator.world.network.connected(in.operator.name, api) {
 		return known
 	}
 	for ; known.next < len(log) && time.Since(log[known.next].at) >= in.lag; known.next++ {
@@ -124,6 +124,8 @@ func fillList(list client.ObjectList, found []client.Object) error {
 		switch list := list.(type) {
 		case *corev1.PodList:
 			list.Items = append(list.Items, *o.(*corev1.Pod))
+		case *corev1.NodeList:
+			list.Items = append(list.Items, *o.(*corev1.Node))
 		case *appsv1.DeploymentList:
 			list.Items = append(list.Items, *o.(*appsv1.Deployment))
 		case *corev1.ServiceList:

@@ -1,7 +1,8 @@
 package sim
 
 import (
-	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,36 +19,132 @@ func (w *world) checkClaim(before client.Object, now *cachev1.RedisCluster) {
 	if old, is := before.(*cachev1.RedisCluster); is && old.Status.Claim != nil && old.Status.Claim.Epoch > c.Epoch {
 		w.violated("epoch %d follows on %d", c.Epoch, old.Status.Claim.Epoch)
 	}
-	if known, seen := w.claims[c.Epoch]; seen && (known.RunID != c.RunID || known.Primary.UID != c.Primary.UID) && !w.wiped {
+	if known, seen := w.claims[c.Epoch]; seen && (known.RunID != c.RunID || known.Primary.UID != c.Primary.UID) && w.wipedAt.IsZero() {
 		w.violated("epoch %d belongs to %s and to %s", c.Epoch, known.RunID, c.RunID)
 	}
 	w.claims[c.Epoch] = *c
+	if last := len(w.quorums) - 1; last < 0 || w.quorums[last].quorum != c.Quorum {
+		w.quorums = append(w.quorums, quorumAt{time.Now(), c.Quorum})
+	}
+	if protocol {
+		w.checkRecord(c)
+	}
+	w.checkOnePrimary()
 }
 
 // checkPromotion: only a process that a claim named is promoted (perhaps late, by an operator that was overtaken), and under Safe
-// it has every write that any other reachable node has.
-func (w *world) checkPromotion(p *process) {
+// it has every write that it must have.
+func (w *world) checkPromotion(p *process, op *operator) {
 	if p.primary {
 		return
 	}
-	named := false
-	for _, c := range w.claims {
-		named = named || (string(c.Primary.UID) == p.pod.uid && c.RunID == p.runID)
-	}
-	if !named {
+	if !w.named(p) {
 		w.violated("%s is promoted, and no claim ever named it", p.runID)
 	}
 	w.tell("redis: %s becomes primary with %d writes", p.runID, len(p.data))
-	if !w.safe {
-		return
+	w.checkPlain(p)
+	w.served = p.runID
+	if claim := w.claim(); protocol && claim != nil && claim.RunID == p.runID && p.certain() < int(claim.Quorum) {
+		w.violated("%s is promoted needing %d replicas, and quorum %d is on record", p.runID, p.certain(), claim.Quorum)
 	}
+	if w.safe {
+		w.checkNewest(p, op)
+		w.checkConfirmed(p, op)
+	}
+}
+
+// checkNewest: nobody is promoted without a write that another node has, plain or not, if that one could be asked.
+func (w *world) checkNewest(p *process, op *operator) {
 	has := p.ids()
 	for _, other := range w.processes() {
-		if other == p || w.object(other.pod) == nil {
+		if other == p || w.object(other.pod) == nil || protocol && !w.couldAsk(op, other) {
 			continue // what Kubernetes does not know any more, nobody can ask
 		}
 		if missing := missing(other.data, has); missing > 0 {
 			w.violated("%s is promoted without %d writes that %s has", p.runID, missing, other.runID)
+		}
+	}
+}
+
+// checkOnePrimary is the invariant I1: under Safe, there are never two processes that could confirm a write.
+//
+// A primary could if so many replicas as it needs can acknowledge to it: those with an open link, and those that are told to
+// copy from it and know the password that is in force there. Whether the network is cut just now does not matter, since it may be
+// healed before anyone acts. It needs the quorum that was last on record for it, and what it is set to by min-replicas.
+func (w *world) checkOnePrimary() {
+	if !w.safe {
+		return
+	}
+	var found *process
+	for _, p := range w.processes() {
+		if !p.primary || !w.named(p) || w.couldAcknowledge(p) < max(w.quorumOf(p), p.certain()) {
+			continue
+		}
+		if found != nil {
+			w.violated("I1: %s and %s could both confirm writes", found.runID, p.runID)
+			return
+		}
+		found = p
+	}
+}
+
+// named tells whether a claim ever named a process. One that never was may be a primary by its boot role: the only node of a
+// resource restarts by itself, and nobody was promised anything by it yet (seed 596: then its pod is deleted by force).
+func (w *world) named(p *process) bool {
+	for _, c := range w.claims {
+		if string(c.Primary.UID) == p.pod.uid && c.RunID == p.runID {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) couldAcknowledge(p *process) int {
+	count := 0
+	for _, r := range w.processes() {
+		linked := r.upstream != nil && r.upstream.from == p && r.upstream.open
+		count += number(linked || r != p && !r.primary && r.host == p.pod.ip && p.admits(r.masterauth))
+	}
+	return count
+}
+
+// quorumOf is the quorum of the last claim that named a process.
+func (w *world) quorumOf(p *process) int {
+	epoch, quorum := int64(-1), 0
+	for _, c := range w.claims {
+		if c.RunID == p.runID && c.Epoch > epoch {
+			epoch, quorum = c.Epoch, int(c.Quorum)
+		}
+	}
+	return quorum
+}
+
+// checkAttached: whoever has a link to the claimed primary is on record as attached.
+func (w *world) checkAttached(p, to *process) {
+	if c := w.claim(); protocol && c != nil && c.RunID == to.runID && !attached(c, p) {
+		w.violated("%s copies from %s and is not on record as attached", p.runID, to.runID)
+	}
+}
+
+func attached(c *cachev1.Claim, p *process) bool {
+	return slices.ContainsFunc(c.Attached, func(a cachev1.ClaimedPod) bool { return string(a.UID) == p.pod.uid })
+}
+
+// checkRecord: what the record says of a primary that serves holds already: it needs at least the quorum, and who is not attached
+// has no link to it and does not know the password in force there.
+func (w *world) checkRecord(c *cachev1.Claim) {
+	for _, p := range w.processes() {
+		if !p.primary || p.runID != c.RunID {
+			continue
+		}
+		if p.certain() < int(c.Quorum) {
+			w.violated("quorum %d is recorded, and %s needs %d", c.Quorum, p.runID, p.certain())
+		}
+		for _, r := range w.processes() {
+			linked := r.upstream != nil && r.upstream.from == p && r.upstream.open
+			if r != p && !attached(c, r) && (linked || p.admits(r.masterauth)) {
+				w.violated("%s is recorded as not attached, and it can still copy from %s", r.runID, p.runID)
+			}
 		}
 	}
 }
@@ -66,14 +163,22 @@ func (w *world) checkCopy(p, from *process) {
 	}
 }
 
-// checkReplaced: under Safe, no full copy replaces data that hold more than the copy.
+// checkReplaced: under Safe, no full copy replaces data that hold more than the copy: nothing at all while no primary is
+// replaced that may still run, else nothing that was confirmed.
 func (w *world) checkReplaced(p *process, by []entry) {
-	has := map[int]bool{}
-	for _, e := range by {
-		has[e.id] = true
+	if !w.safe {
+		return
 	}
-	if missing := missing(p.data, has); missing > 0 && w.safe {
+	has := idsOf(by)
+	if missing := missing(p.data, has); missing > 0 && !protocol {
 		w.violated("%s loses %d writes to a full copy", p.runID, missing)
+	}
+	own := p.ids()
+	for _, write := range w.confirms {
+		if own[write.id] && !has[write.id] {
+			w.violated("I2: %s loses the confirmed write %d to a full copy", p.runID, write.id)
+			return
+		}
 	}
 }
 
@@ -97,51 +202,4 @@ func (w *world) checkScaleDown(p *corev1.Pod) {
 	if c := w.claim(); c != nil && condition(p, corev1.PodReady) && c.Primary.UID == p.UID && w.store.primaryAddress() == p.Status.PodIP && p.Status.PodIP != "" {
 		w.violated("a replica set removes the primary %s", p.Name)
 	}
-}
-
-func (p *process) ids() map[int]bool {
-	has := make(map[int]bool, len(p.data))
-	for _, e := range p.data {
-		has[e.id] = true
-	}
-	return has
-}
-
-func missing(data []entry, has map[int]bool) int {
-	count := 0
-	for _, e := range data {
-		count += number(!has[e.id])
-	}
-	return count
-}
-
-// settled tells what is still missing to a world as it should be; empty for nothing.
-func (w *world) settled() string {
-	r := w.store.resource()
-	c := r.Status.Claim
-	if c == nil {
-		return "there is no claim"
-	}
-	primary := w.processAt(w.store.primaryAddress())
-	if primary == nil || !primary.primary || primary.runID != c.RunID {
-		return "the Service does not lead to the claimed primary"
-	}
-	running := 0
-	for _, p := range w.pods {
-		object := w.object(p)
-		if object == nil {
-			continue
-		}
-		if p.terminating || p.process == nil || !condition(object, "Ready") {
-			return p.short + " is not ready"
-		}
-		running++
-		if p.process != primary && (p.process.state != linkUp || p.process.upstream != primary) {
-			return p.short + " does not follow the primary"
-		}
-	}
-	if running != int(r.Spec.Size) {
-		return fmt.Sprintf("%d pods run, and %d are wanted", running, r.Spec.Size)
-	}
-	return ""
 }

@@ -31,6 +31,8 @@ type pod struct {
 	lastEnd     *corev1.ContainerState
 	// terminating is true once it was told to end; gone once nothing of it is left on its machine.
 	terminating, gone bool
+	// preStop is true if the container has such a hook, which waits until its Redis is no primary.
+	preStop bool
 }
 
 // object is the pod in the API server; nil where it is not there any more.
@@ -50,24 +52,33 @@ func (p *pod) bootsAsPrimary() bool {
 
 // started is a pod that got a machine: the kubelet gives it an address and starts its container.
 func (w *world) startPod(p *pod) {
-	if w.object(p) == nil || p.terminating {
+	switch {
+	case w.object(p) == nil || p.terminating:
+		return
+	case !w.reports(p.machine):
+		w.later(w.between(200*time.Millisecond, time.Second), func() { w.startPod(p) })
 		return
 	}
-	p.ip = w.newIP()
+	p.ip = w.newIP(p)
 	w.startContainer(p)
 }
 
-func (w *world) newIP() string {
+func (w *world) newIP(p *pod) string {
+	ip := fmt.Sprintf("10.0.%d.%d", w.serial/200, w.number()%200+1)
 	if len(w.freeIPs) > 0 && w.rand.IntN(3) == 0 {
-		ip := w.freeIPs[0]
+		ip = w.freeIPs[0]
 		w.freeIPs = w.freeIPs[1:]
-		return ip
 	}
-	return fmt.Sprintf("10.0.%d.%d", len(w.pods)/200, w.number()%200+1)
+	w.network.machines[ip] = p.machine
+	return ip
+}
+
+func (w *world) freeIP(ip string) {
+	w.later(addressRests, func() { w.freeIPs = append(w.freeIPs, ip) })
 }
 
 func (w *world) startContainer(p *pod) {
-	if p.terminating || p.gone || p.process != nil {
+	if p.terminating || p.gone || p.process != nil || p.ip == "" || w.machineDead(p.machine) {
 		return
 	}
 	p.process = w.boot(p)
@@ -77,7 +88,7 @@ func (w *world) startContainer(p *pod) {
 
 // containerEnded is what the kubelet does when a container ended: it tells, and starts it again.
 func (w *world) containerEnded(p *pod, code int32) {
-	p.lastEnd = &corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: code}}
+	p.lastEnd = ended(code)
 	p.restarts++
 	w.later(w.between(5*time.Millisecond, 200*time.Millisecond), func() { w.podStatus(p) })
 	if !p.terminating {
@@ -85,11 +96,19 @@ func (w *world) containerEnded(p *pod, code int32) {
 	}
 }
 
+func ended(code int32) *corev1.ContainerState {
+	return &corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: code}}
+}
+
+func (w *world) machineDead(name string) bool {
+	return slices.ContainsFunc(w.machines, func(m *machine) bool { return m.name == name && (m.dead || m.gone) })
+}
+
 // podStatus writes what the kubelet knows into the pod's status.
 func (w *world) podStatus(p *pod) {
 	object := w.object(p)
-	if object == nil {
-		return
+	if object == nil || !w.reports(p.machine) {
+		return // it tells once it can
 	}
 	next := object.DeepCopy()
 	next.Status.PodIP = p.ip
@@ -153,44 +172,68 @@ func (w *world) deletePod(p *pod) {
 	now := metav1.NewTime(time.Now())
 	next.DeletionTimestamp = &now
 	w.store.put(next)
-	w.later(w.between(5*time.Millisecond, 100*time.Millisecond), func() {
-		if p.process == nil {
-			w.removePod(p)
-			return
+	w.later(w.between(5*time.Millisecond, 100*time.Millisecond), func() { w.endPod(p, time.Now().Add(preStopLimit)) })
+}
+
+// preStopLimit is how long the preStop hook waits until its Redis is no primary.
+const preStopLimit = 10 * time.Second
+
+// endPod is what the kubelet does about a pod that is deleted, as soon as it knows: the hook, SIGTERM, the end.
+func (w *world) endPod(p *pod, hookEnds time.Time) {
+	switch r := p.process; {
+	case p.gone:
+	case !w.reports(p.machine):
+		w.later(w.between(100*time.Millisecond, 500*time.Millisecond), func() { w.endPod(p, time.Now().Add(preStopLimit)) })
+	case r == nil:
+		w.removePod(p)
+	case p.preStop && r.primary && time.Now().Before(hookEnds), r.stopped:
+		w.later(w.between(100*time.Millisecond, 300*time.Millisecond), func() { w.endPod(p, hookEnds) })
+	default:
+		w.terminate(p)
+	}
+}
+
+// terminate is SIGTERM: a server waits until its replicas have everything (shutdown-timeout), and refuses writes meanwhile.
+func (w *world) terminate(p *pod) {
+	r := p.process
+	if r.primary {
+		r.pauseWrites(time.Second)
+	}
+	w.later(w.between(3*time.Millisecond, 100*time.Millisecond), func() {
+		if p.process == r {
+			w.tell("kubelet: %s ends", r.runID)
+			r.die(false)
+			w.containerEnded(p, 0)
 		}
-		// A server that is told to end waits until its replicas have everything (shutdown-timeout).
-		for _, r := range p.process.fed {
-			r.receive()
-		}
-		w.later(w.between(3*time.Millisecond, 100*time.Millisecond), func() {
-			if p.process != nil {
-				w.tell("kubelet: %s ends", p.process.runID)
-				p.process.die()
-				w.containerEnded(p, 0)
-			}
-			w.later(w.between(10*time.Millisecond, 600*time.Millisecond), func() { w.removePod(p) })
-		})
+		w.later(w.between(10*time.Millisecond, 600*time.Millisecond), func() { w.removePod(p) })
 	})
 }
 
+// removePod is the end of a pod: nothing is left of it on its machine, and then its object goes.
 func (w *world) removePod(p *pod) {
+	if p.gone {
+		return
+	}
 	if p.process != nil {
-		p.process.die()
+		p.process.die(true)
 	}
 	p.gone = true
 	if p.ip != "" {
-		w.later(addressRests, func() { w.freeIPs = append(w.freeIPs, p.ip) })
+		w.freeIP(p.ip)
 	}
 	w.tell("kubelet: nothing is left of %s", p.short)
-	if object := w.object(p); object != nil {
-		w.store.remove(object)
+	gone := func() bool { return w.object(p) == nil }
+	from := p.machine
+	if w.machineDead(p.machine) {
+		from = api // the garbage collector does it
 	}
+	w.network.carry(from, api, 0, gone, func() { w.store.remove(w.object(p)) })
 }
 
 // crash ends a pod's process without warning.
 func (w *world) crash(p *pod) {
 	if p.process != nil {
-		p.process.die()
+		p.process.die(w.rand.IntN(2) == 0)
 		w.containerEnded(p, 137)
 	}
 }

@@ -37,8 +37,10 @@ type operator struct {
 	wakes      chan struct{}
 	cancel     context.CancelFunc
 	isDead     bool
-	// apiTrouble lets calls to the API server be lost.
-	apiTrouble bool
+	started    time.Time
+	// apiTrouble lets calls to the API server be lost; redisTrouble messages to and from the process at an address.
+	apiTrouble   bool
+	redisTrouble map[string]bool
 	// stepsLeft is after how many more steps the process ends, between two of them; negative for never.
 	stepsLeft int
 }
@@ -46,9 +48,10 @@ type operator struct {
 // startOperator starts an operator with an empty memory. The world is locked.
 func (w *world) startOperator() *operator {
 	op := &operator{
-		world: w, name: fmt.Sprintf("operator%d", w.number()), wakes: make(chan struct{}, 1), stepsLeft: -1,
+		world: w, name: fmt.Sprintf("operator%d", w.number()), wakes: make(chan struct{}, 1), stepsLeft: -1, started: time.Now(), redisTrouble: map[string]bool{},
 		written: expectations.NewStore(time.Now), applied: expectations.NewApplied(),
 	}
+	w.network.machines[op.name] = w.machineOfOperator()
 	op.informers = newInformers(op)
 	var dial redis.Dialer = op.dial
 	op.monitor = monitor.New(dial, func(types.NamespacedName) { op.wake() }, logr.Discard())
@@ -72,6 +75,20 @@ func (w *world) startOperator() *operator {
 	op.wake()
 	go op.run(ctx)
 	return op
+}
+
+// machineOfOperator is one that reaches the API server; there always is one.
+func (w *world) machineOfOperator() string {
+	var fit []string
+	for _, m := range w.machines {
+		if w.reports(m.name) {
+			fit = append(fit, m.name)
+		}
+	}
+	if len(fit) == 0 {
+		return ""
+	}
+	return fit[w.rand.IntN(len(fit))]
 }
 
 // run is the work queue: one reconcile at a time, again when woken, later when asked for, with growing pauses after failures.

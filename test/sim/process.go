@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -15,8 +14,9 @@ type process struct {
 	started time.Time
 	listens bool
 	dead    bool
-	// stopped is a process that got SIGSTOP.
+	// stopped is a process that got SIGSTOP; inbox is what its kernel took for it meanwhile, in the order of arrival.
 	stopped bool
+	inbox   []func()
 
 	primary bool
 	host    string
@@ -33,29 +33,27 @@ type process struct {
 
 	// attempt counts the tries to copy from a primary; what belongs to an older one is void.
 	attempt  int
-	upstream *process
+	upstream *stream
 	state    linkState
 	heard    time.Time
 	downTime time.Time
 	loading  bool
-	// fed are the replicas that copy from this one.
-	fed []*process
+	// fed are the replicas that copy from this one, as far as it knows.
+	fed []*stream
 
-	replication  userState
-	masterauth   string
-	operatorHash string
-	sessions     []*session
+	quorum
+	pause
+
+	masterauth string
+	users      map[string]*aclUser
+	sessions   []*session
+	guests     []*guest
 }
 
 // entry is a write in the stream; offset is where it ends.
 type entry struct {
 	offset int64
 	id     int
-}
-
-type userState struct {
-	on   bool
-	hash string
 }
 
 // linkState is how a replica's link to its primary is.
@@ -68,10 +66,11 @@ const (
 )
 
 const (
-	writeBytes = 40
-	pingBytes  = 14
-	// replTimeout is repl-timeout in redis.conf; see internal/resources.
-	replTimeout = 10 * time.Second
+	writeBytes  = 40
+	pingBytes   = 14
+	getackBytes = 37
+	// replTimeout is repl-timeout in redis.conf, the failover timeout; see internal/resources.
+	replTimeout = failoverTimeout
 	fenceHost   = "127.0.0.1"
 )
 
@@ -79,11 +78,12 @@ const (
 func (w *world) boot(on *pod) *process {
 	p := &process{
 		world: w, pod: on, runID: fmt.Sprintf("run-%s-%d", on.short, w.number()), started: time.Now(), replid: w.newReplid(), second: -1, backlogFrom: -1,
-		host: fenceHost, port: 1, downTime: time.Now(), operatorHash: w.store.operatorHash(),
+		host: fenceHost, port: 1, downTime: time.Now(), users: bootUsers(w.store), quorum: quorum{maxLag: 10},
 	}
 	if on.bootsAsPrimary() {
 		p.primary, p.host, p.port = true, "", 0
 	}
+	w.network.noted(on.ip)
 	w.later(w.between(5*time.Millisecond, 40*time.Millisecond), func() {
 		p.listens = !p.dead
 		p.cron()
@@ -93,18 +93,60 @@ func (w *world) boot(on *pod) *process {
 
 func (w *world) newReplid() string { return fmt.Sprintf("history-%d", w.number()) }
 
-// die ends the process at once: its data are gone and its connections break.
-func (p *process) die() {
+// die ends the process at once: its data are gone and its connections break. What it had written to its connections arrives,
+// unless it is lost with it.
+func (p *process) die(withLoss bool) {
 	if p.dead {
 		return
 	}
-	p.dead, p.listens = true, false
+	p.dead, p.listens, p.stopped, p.inbox = true, false, false, nil
 	p.pod.process = nil
+	p.world.network.noted(p.pod.ip)
 	for _, s := range p.sessions {
 		s.broken()
 	}
-	p.dropReplicas(time.Millisecond)
+	for _, s := range slices.Clone(p.fed) {
+		s.lost = withLoss
+		s.closeAtPrimary()
+	}
+	for _, g := range slices.Clone(p.guests) {
+		g.close()
+	}
 	p.unlink()
+}
+
+// take does what a message that arrived asks for; a process that is stopped does it when it goes on.
+func (p *process) take(do func()) {
+	switch {
+	case p.dead:
+	case p.stopped:
+		p.inbox = append(p.inbox, do)
+	default:
+		do()
+	}
+}
+
+func (p *process) stop() {
+	p.stopped = true
+	p.world.network.noted(p.pod.ip)
+}
+
+// goOn does all that arrived meanwhile, in that order, and only then what is due by time: aeProcessEvents handles files first.
+// So a primary acknowledges by what it knew of its replicas when it was stopped.
+func (p *process) goOn() {
+	if !p.stopped {
+		return
+	}
+	p.stopped = false
+	p.world.network.noted(p.pod.ip)
+	for len(p.inbox) > 0 && !p.dead {
+		do := p.inbox[0]
+		p.inbox = p.inbox[1:]
+		do()
+	}
+	if !p.dead && p.listens {
+		p.tick()
+	}
 }
 
 // cron is what a server does once a second.
@@ -113,38 +155,44 @@ func (p *process) cron() {
 		return
 	}
 	p.world.later(time.Second+p.world.between(0, time.Millisecond), p.cron)
-	if p.stopped {
-		return
+	if !p.stopped {
+		p.tick()
 	}
+}
+
+// tick is replicationCron, in its order.
+func (p *process) tick() {
 	switch {
 	case p.primary:
-		if len(p.fed) > 0 && p.backlogFrom >= 0 {
-			p.offset += pingBytes
-			p.feed()
-		}
 	case p.state == linkDown:
 		p.connect()
-	case time.Since(p.heard) > replTimeout, p.broken():
+	case p.state == linkTransfer && p.world.network.connected(p.pod.ip, p.upstream.from.pod.ip):
+		p.heard = time.Now()
+	case time.Since(p.heard) > replTimeout:
 		p.linkLost()
+	case p.state == linkUp:
+		p.upstream.acknowledge()
 	}
+	if p.primary && len(p.fed) > 0 && p.backlogFrom >= 0 {
+		p.offset += pingBytes
+		p.feed()
+	}
+	for _, s := range slices.Clone(p.fed) {
+		if s.silent() {
+			p.world.tell("redis: %s gives its replica %s up", p.runID, s.to.runID)
+			s.closeAtPrimary()
+		}
+	}
+	p.recount()
 }
 
-// broken tells whether an acknowledgement would be answered by a reset.
-func (p *process) broken() bool {
-	return (p.upstream.dead || !slices.Contains(p.upstream.fed, p)) && p.world.connected(p.pod.ip, p.upstream.pod.ip)
-}
-
-// write is a client's. It returns false where Redis answers with an error.
-func (p *process) write(id int) bool {
-	if !p.primary || p.loading {
-		return false
-	}
+// write is a client's, and accepted.
+func (p *process) write(id int) {
 	if p.backlogFrom >= 0 {
 		p.offset += writeBytes
 	}
 	p.data = append(p.data, entry{p.offset, id})
 	p.feed()
-	return true
 }
 
 // replicaOf is the command REPLICAOF.
@@ -152,17 +200,20 @@ func (p *process) replicaOf(host string, port int) {
 	if !p.primary && p.host == host && p.port == port {
 		return // "already connected"
 	}
+	p.world.tellRole(p, host)
 	if p.primary {
 		p.primary, p.cached = false, true // replicationCacheMasterUsingMyself
 		if p.backlogFrom < 0 {
 			p.backlogFrom = p.offset + 1
 		}
+		p.unblock()
 	}
 	p.unlink()
 	p.host, p.port = host, port
 	p.downTime = time.Now()
-	p.dropReplicas(0)
+	p.dropReplicas()
 	p.world.checkToldToCopy(p, host)
+	p.world.checkOnePrimary()
 	p.connect()
 }
 
@@ -175,14 +226,15 @@ func (p *process) promote() {
 	p.replid2, p.second = p.replid, p.offset+1
 	p.replid = p.world.newReplid()
 	p.primary, p.host, p.port, p.cached = true, "", 0, false
-	p.dropReplicas(0)
+	p.dropReplicas()
+	p.world.checkOnePrimary()
 }
 
 // unlink gives up the link to the primary; what is known of the history stays.
 func (p *process) unlink() {
 	p.attempt++
 	if p.upstream != nil {
-		p.upstream.fed = slices.DeleteFunc(p.upstream.fed, func(r *process) bool { return r == p })
+		p.upstream.closeAtReplica()
 	}
 	p.upstream, p.state = nil, linkDown
 }
@@ -193,74 +245,11 @@ func (p *process) linkLost() {
 	p.downTime = time.Now()
 }
 
-// dropReplicas breaks the links of all that copy from this one; they notice a moment later.
-func (p *process) dropReplicas(after time.Duration) {
-	for _, r := range slices.Clone(p.fed) {
-		attempt := r.attempt
-		if !p.world.connected(p.pod.ip, r.pod.ip) {
-			continue // nobody tells it; it runs into its time limit
-		}
-		if after == 0 {
-			r.linkLost()
-			continue
-		}
-		p.world.later(after+p.world.between(0, after), func() {
-			if r.attempt == attempt {
-				r.linkLost()
-			}
-		})
+// dropReplicas breaks the links of all that copy from this one.
+func (p *process) dropReplicas() {
+	for _, s := range slices.Clone(p.fed) {
+		s.closeAtPrimary()
 	}
-	if after == 0 {
-		p.fed = nil
-	}
-}
-
-// info is the command INFO of the sections that the operator asks for.
-func (p *process) info() string {
-	var b strings.Builder
-	line := func(key string, value any) { fmt.Fprintf(&b, "%s:%v\r\n", key, value) }
-	line("redis_version", "7.0.15")
-	line("run_id", p.runID)
-	line("uptime_in_seconds", int(time.Since(p.started).Seconds()))
-	line("loading", number(p.loading))
-	line("async_loading", 0)
-	if p.primary {
-		line("role", "master")
-		for i, r := range p.fed {
-			state := "online"
-			if r.state == linkTransfer {
-				state = "send_bulk"
-			}
-			line(fmt.Sprintf("slave%d", i), fmt.Sprintf("ip=%s,port=%d,state=%s,offset=%d,lag=0", r.pod.ip, port, state, r.offset))
-		}
-	} else {
-		line("role", "slave")
-		line("master_host", p.host)
-		line("master_port", p.port)
-		status := "down"
-		if p.state == linkUp {
-			status = "up"
-		}
-		line("master_link_status", status)
-		line("master_sync_in_progress", number(p.state == linkTransfer))
-		offset := p.offset
-		if p.state != linkUp && !p.cached {
-			offset = 1 // neither a primary nor a cached one
-		}
-		line("slave_repl_offset", offset)
-		if p.state != linkUp {
-			line("master_link_down_since_seconds", int(time.Since(p.downTime).Seconds()))
-		}
-	}
-	line("master_replid", p.replid)
-	if p.replid2 == "" {
-		line("master_replid2", strings.Repeat("0", 40))
-	} else {
-		line("master_replid2", p.replid2)
-	}
-	line("master_repl_offset", p.offset)
-	line("second_repl_offset", p.second)
-	return b.String()
 }
 
 func number(b bool) int {

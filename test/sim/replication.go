@@ -19,13 +19,16 @@ func (p *process) connect() {
 	})
 }
 
+// admits tells whether a replica with that password may copy from here (ACL user replication).
+func (p *process) admits(password string) bool { return p.users[replicationUser].admits(password) }
+
 // handshake logs in and asks for a partial copy; if there is none, a full one begins.
 func (p *process) handshake() {
 	from := p.world.processAt(p.host)
-	if from == nil || from.dead || from.stopped || from == p || !p.world.connected(p.pod.ip, from.pod.ip) || port != p.port {
+	if from == nil || from.dead || from.stopped || from == p || !p.world.network.connected(p.pod.ip, from.pod.ip) || port != p.port {
 		return // refused or silent; cron tries again
 	}
-	if !from.replication.on || from.replication.hash != hashOf(p.masterauth) || from.loading {
+	if !from.admits(p.masterauth) || from.loading {
 		return // WRONGPASS, LOADING
 	}
 	if !from.primary && from.state != linkUp {
@@ -36,9 +39,10 @@ func (p *process) handshake() {
 		from.replid, from.replid2, from.second = p.world.newReplid(), "", -1
 		from.backlogFrom = from.offset + 1
 	}
-	p.upstream = from
-	from.fed = append(from.fed, p)
+	p.upstream = from.newStream(p)
 	p.heard = time.Now()
+	p.world.checkAttached(p, from)
+	p.world.checkOnePrimary()
 	known := p.replid == from.replid || (p.replid == from.replid2 && p.offset+1 <= from.second)
 	if p.cached && known && p.offset+1 >= from.backlogFrom && p.offset <= from.offset {
 		p.continueFrom(from)
@@ -54,36 +58,43 @@ func (p *process) continueFrom(from *process) {
 	}
 	p.state, p.cached = linkUp, true
 	p.world.checkPrefix(p, from)
-	p.receive()
+	p.upstream.putOnline()
 }
 
 // copyAll is a full copy (+FULLRESYNC). The old data stay until the new ones are there; where there are none, the new ones are
 // loaded as they come (repl-diskless-load on-empty-db).
 func (p *process) copyAll(from *process) {
-	w := p.world
+	w, s := p.world, p.upstream
 	w.checkCopy(p, from)
 	p.state, p.cached = linkTransfer, false
 	attempt := p.attempt
 	snapshot, offset, replid := slices.Clone(from.data), from.offset, from.replid
 	empty := len(p.data) == 0
 	p.loading = false
-	w.later(w.between(20*time.Millisecond, 800*time.Millisecond), func() {
-		if p.attempt != attempt || p.dead {
-			return
-		}
-		if empty {
-			p.install(from, snapshot, offset, replid)
-			return
-		}
-		p.loading = true // not to be interrupted, and deaf to REPLICAOF
-		w.later(w.between(20*time.Millisecond, 300*time.Millisecond), func() {
-			if p.dead {
-				return
+	arrives := w.between(20*time.Millisecond, 800*time.Millisecond)
+	w.network.carry(from.pod.ip, p.pod.ip, arrives, func() bool { return p.attempt != attempt || p.dead || !s.open }, func() {
+		p.take(func() {
+			if p.attempt == attempt {
+				p.load(s, empty, snapshot, offset, replid)
 			}
+		})
+	})
+}
+
+// load makes a full copy that has arrived the data of this process.
+func (p *process) load(s *stream, empty bool, snapshot []entry, offset int64, replid string) {
+	if empty {
+		p.install(s, snapshot, offset, replid)
+		return
+	}
+	p.loading = true // not to be interrupted, and deaf to REPLICAOF
+	attempt := p.attempt
+	p.world.later(p.world.between(20*time.Millisecond, 300*time.Millisecond), func() {
+		p.take(func() {
 			p.loading = false
-			w.checkReplaced(p, snapshot)
+			p.world.checkReplaced(p, snapshot)
 			lost := p.attempt != attempt
-			p.install(from, snapshot, offset, replid)
+			p.install(s, snapshot, offset, replid)
 			if lost {
 				p.unlink()
 			}
@@ -92,45 +103,11 @@ func (p *process) copyAll(from *process) {
 }
 
 // install makes a full copy the data of this process.
-func (p *process) install(from *process, snapshot []entry, offset int64, replid string) {
+func (p *process) install(s *stream, snapshot []entry, offset int64, replid string) {
 	p.data, p.offset, p.replid, p.replid2, p.second = snapshot, offset, replid, "", -1
 	p.backlogFrom = offset + 1
 	p.cached, p.state, p.heard = true, linkUp, time.Now()
-	if p.upstream == from {
-		p.receive()
+	if p.upstream == s {
+		s.acknowledge()
 	}
-}
-
-// feed sends what is new to all replicas; it takes a moment.
-func (p *process) feed() {
-	for _, r := range p.fed {
-		if r.state == linkUp {
-			r.receive()
-		}
-	}
-}
-
-// receive takes what is new from the primary, a moment later, as long as the link stands.
-func (p *process) receive() {
-	attempt, w, from := p.attempt, p.world, p.upstream
-	w.later(w.between(100*time.Microsecond, 2*time.Millisecond), func() {
-		if p.attempt != attempt || p.dead || p.stopped || p.state != linkUp || from.dead || from.stopped || !w.connected(p.pod.ip, from.pod.ip) {
-			return
-		}
-		p.heard = time.Now()
-		p.data = append(p.data, newer(from.data, p.offset)...)
-		if from.offset > p.offset {
-			p.offset = from.offset
-			p.feed()
-		}
-	})
-}
-
-// newer are the entries of a stream beyond an offset.
-func newer(data []entry, offset int64) []entry {
-	at := len(data)
-	for at > 0 && data[at-1].offset > offset {
-		at--
-	}
-	return data[at:]
 }

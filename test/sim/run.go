@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (w *world) run(size int32, policy cachev1.FailoverPolicy) {
 	w.create(size, policy)
 	w.startOperator()
 	w.controllers()
-	w.client(nil)
+	w.startClients()
 	w.Unlock()
 
 	w.until(20*time.Second, func() bool { return w.settled() == "" })
@@ -83,11 +84,18 @@ func (w *world) until(most time.Duration, holds func() bool) {
 // calm ends all faults; from now on a truthful person does what the conditions ask for.
 func (w *world) calm() {
 	w.tell("CALM")
-	clear(w.cuts)
-	for _, p := range w.pods {
-		if p.process != nil {
-			p.process.stopped = false
+	w.network.healAll()
+	for _, m := range slices.Clone(w.machines) {
+		if m.dead {
+			w.machineBack(m)
 		}
+		if !m.gone {
+			w.isolate(m, false)
+			w.cordon(m, false)
+		}
+	}
+	for _, p := range w.processes() {
+		p.goOn()
 	}
 	for len(w.operators) > 1 {
 		w.operators[0].kill()
@@ -97,6 +105,7 @@ func (w *world) calm() {
 	}
 	op := w.operators[0]
 	op.apiTrouble, op.stepsLeft, op.informers.stalled = false, -1, time.Time{}
+	clear(op.redisTrouble)
 	op.wake()
 	w.person()
 }
@@ -188,21 +197,4 @@ func (w *world) end() {
 	}
 	w.Unlock()
 	w.pass(5 * time.Second) // longer than anything waits
-}
-
-// client writes through the Service, and stays connected until its connection breaks or Redis answers with an error.
-func (w *world) client(to *process) {
-	if to == nil || to.dead {
-		to = w.processAt(w.store.primaryAddress())
-	}
-	pause := w.between(8*time.Millisecond, 30*time.Millisecond)
-	if to != nil && !to.stopped {
-		w.lastWrite++
-		if to.write(w.lastWrite) {
-			w.acknowledged = append(w.acknowledged, w.lastWrite)
-		} else {
-			to = nil
-		}
-	}
-	w.later(pause, func() { w.client(to) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "example.com/redis-operator/api/v1"
-	"example.com/redis-operator/internal/credentials"
 	"example.com/redis-operator/internal/resources"
 )
 
@@ -58,6 +58,8 @@ func kindOf(o runtime.Object) string {
 		return "Pod"
 	case *corev1.Node:
 		return "Node"
+	case *coordinationv1.Lease:
+		return "Lease"
 	case *corev1.Service:
 		return "Service"
 	case *corev1.Secret:
@@ -76,7 +78,15 @@ func kindOf(o runtime.Object) string {
 
 func keyOf(o client.Object) objectKey { return objectKey{kindOf(o), o.GetName()} }
 
-func (s *store) get(k objectKey) client.Object { return s.objects[k] }
+func (s *store) get(k objectKey) client.Object {
+	if k.kind == "Lease" {
+		if lease := s.world.leaseOf(k.name); lease != nil {
+			return lease
+		}
+		return nil
+	}
+	return s.objects[k]
+}
 
 func (s *store) resource() *cachev1.RedisCluster {
 	r, _ := s.get(objectKey{"RedisCluster", key.Name}).(*cachev1.RedisCluster)
@@ -116,6 +126,9 @@ func (s *store) put(o client.Object) client.Object {
 	o.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	s.objects[keyOf(o)] = o
 	s.logged(o, o)
+	if endpointsChanged(old, o) {
+		s.world.serviceChanged()
+	}
 	if r, is := o.(*cachev1.RedisCluster); is {
 		s.world.checkClaim(old, r)
 	}
@@ -169,23 +182,6 @@ func (s *store) logged(o, now client.Object) {
 	for _, op := range s.world.operators {
 		op.informers.expect(kind)
 	}
-}
-
-// operatorHash is of the operator's password in the ACL file that a container starts with now.
-func (s *store) operatorHash() string {
-	secret, _ := s.get(objectKey{"Secret", resources.SecretName(key.Name)}).(*corev1.Secret)
-	if secret == nil {
-		return ""
-	}
-	for line := range strings.Lines(string(secret.Data[resources.SecretKeyUsers])) {
-		words := strings.Fields(line)
-		for _, word := range words {
-			if len(words) > 1 && words[1] == credentials.OperatorUser && word[0] == '#' {
-				return word[1:]
-			}
-		}
-	}
-	return ""
 }
 
 // primaryAddress is where the Service leads to; empty where it leads nowhere.

@@ -22,34 +22,46 @@ type world struct {
 	over  bool
 
 	store     *store
+	network   *network
+	machines  []*machine
+	proxies   []*proxy
 	pods      []*pod // that ever were, in order of creation
 	operators []*operator
+	clients   []*writer
 	serial    int
-	freeIPs   []string
+	// connections numbers connections, apart from serial: operators make them whenever they like.
+	connections int
+	freeIPs     []string
 
-	// claims are those that were ever written, by epoch; wiped is true if the record was lost on purpose.
-	claims map[int64]cachev1.Claim
-	wiped  bool
-	safe   bool
-	// acknowledged are the writes that a client was told are done.
-	acknowledged []int
+	// claims are those that were ever written, by epoch; wipedAt is when the record was last lost on purpose.
+	claims  map[int64]cachev1.Claim
+	wipedAt time.Time
+	safe    bool
+	// served is the run id of the process that was promoted last.
+	served string
+	// acknowledged are the writes that a client was told are done, without those that were lost since; confirms likewise those
+	// that WAIT confirmed. quorums are those on record, one after the other.
+	acknowledged []acceptedWrite
+	confirms     []confirmedWrite
+	quorums      []quorumAt
 	lastWrite    int
+	// lostWrites and confirmedWrites are counted for the transcript.
+	lostWrites, confirmedWrites int
+	// troubledUntil is until when a fault other than a planned one may be at work.
+	troubledUntil time.Time
 
-	cuts       map[link]bool
+	// quietly is true where nobody reads the transcript.
+	quietly    bool
 	transcript strings.Builder
 	violations []string
 }
 
-// link is a way between two places that may be cut: an operator's name or a pod's IP.
-type link struct{ a, b string }
-
 var key = types.NamespacedName{Namespace: "ns", Name: "r"}
 
 func newWorld(seed uint64) *world {
-	w := &world{
-		seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, cuts: map[link]bool{}, safe: true,
-	}
+	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, safe: true}
 	w.store = newStore(w)
+	w.network = newNetwork(w)
 	return w
 }
 
@@ -59,13 +71,24 @@ func (w *world) number() int {
 	return w.serial
 }
 
+func (w *world) connection() int {
+	w.connections++
+	return w.connections
+}
+
 // between is a random time, never a round one.
 func (w *world) between(least, most time.Duration) time.Duration { return between(w.rand, least, most) }
 
 // latency is how long something takes on a way through the network that begins now. It depends on nothing else, so that one
 // message more or less, which is up to Go's scheduler where two things happen at once, does not shift all that come after it.
 func (w *world) latency(way uint64, least, most time.Duration) time.Duration {
-	return between(rand.New(rand.NewPCG(w.seed^way, uint64(time.Now().UnixNano()))), least, most)
+	r := rand.NewPCG(w.seed^way, uint64(time.Now().UnixNano()))
+	return least + time.Duration(r.Uint64()%uint64(most-least+1))
+}
+
+// oneIn is true once in so many cases, by the same rule.
+func (w *world) oneIn(way uint64, n int) bool {
+	return w.latency(way^0x9e3779b97f4a7c15, 0, time.Duration(n-1)) == 0
 }
 
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
@@ -85,7 +108,22 @@ func (w *world) later(d time.Duration, do func()) {
 
 // tell adds a line to the transcript.
 func (w *world) tell(format string, args ...any) {
+	if w.quietly {
+		return
+	}
 	fmt.Fprintf(&w.transcript, "%9.3fs  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// tellRole tells whom a process copies from now.
+func (w *world) tellRole(p *process, host string) {
+	if w.quietly {
+		return
+	}
+	to := "nobody"
+	if from := w.podAt(host); from != nil {
+		to = from.short
+	}
+	w.tell("redis: %s copies from %s", p.runID, to)
 }
 
 // violated records that an invariant does not hold.
@@ -94,24 +132,18 @@ func (w *world) violated(format string, args ...any) {
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
-func (w *world) cut(a, b string)            { w.cuts[link{a, b}] = true }
-func (w *world) heal(a, b string)           { delete(w.cuts, link{a, b}) }
-func (w *world) connected(a, b string) bool { return !w.cuts[link{a, b}] && !w.cuts[link{b, a}] }
-
 // processAt is the Redis that listens at an address; nil if none does.
 func (w *world) processAt(ip string) *process {
-	for _, p := range w.pods {
-		if p.ip == ip && !p.gone && p.process != nil && p.process.listens {
-			return p.process
-		}
+	if p := w.podAt(ip); p != nil && p.process != nil && p.process.listens {
+		return p.process
 	}
 	return nil
 }
 
 // podAt is the pod with an address; nil if there is none.
 func (w *world) podAt(ip string) *pod {
-	for _, p := range w.pods {
-		if p.ip == ip && !p.gone {
+	for i := len(w.pods) - 1; i >= 0; i-- {
+		if p := w.pods[i]; p.ip == ip && !p.gone {
 			return p
 		}
 	}
@@ -120,7 +152,7 @@ func (w *world) podAt(ip string) *pod {
 
 // processes are all that run.
 func (w *world) processes() []*process {
-	var all []*process
+	all := make([]*process, 0, 8)
 	for _, p := range w.pods {
 		if p.process != nil {
 			all = append(all, p.process)

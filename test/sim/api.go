@@ -33,9 +33,10 @@ func (c *apiClient) call(ctx context.Context, write bool, do func(s *store) erro
 	w := c.operator.world
 	c.wait(ctx, between(c.rand, time.Millisecond, 6*time.Millisecond))
 	w.Lock()
-	lostThere := c.operator.apiTrouble && c.rand.IntN(4) == 0
-	lostBack := c.operator.apiTrouble && c.rand.IntN(4) == 0
-	late := c.operator.apiTrouble && c.rand.IntN(3) == 0
+	cutThere, cutBack := !w.network.open(c.operator.name, api), !w.network.open(api, c.operator.name)
+	lostThere := cutThere || c.operator.apiTrouble && c.rand.IntN(4) == 0
+	lostBack := cutBack || c.operator.apiTrouble && c.rand.IntN(4) == 0
+	late := !cutThere && c.operator.apiTrouble && c.rand.IntN(3) == 0
 	w.Unlock()
 	if lostThere {
 		if late && write { // it arrives after all, once the caller has given up

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	cachev1 "example.com/redis-operator/api/v1"
+)
+
+func (w *world) someMachine() *machine {
+	fit := slices.DeleteFunc(slices.Clone(w.machines), func(m *machine) bool { return m.dead || m.gone || w.network.islands[m.name] })
+	if len(fit) < 2 {
+		return nil // one is left alone
+	}
+	return fit[w.rand.IntN(len(fit))]
+}
+
+// isolateMachine cuts a machine off with all that is on it: pods, clients, perhaps the operator.
+func (w *world) isolateMachine() {
+	m := w.someMachine()
+	if m == nil || len(w.network.islandsNow()) > 0 {
+		return
+	}
+	w.tell("FAULT: %s is cut off from everything", m.name)
+	w.isolate(m, true)
+	w.operatorsLoseLease()
+	most := 15 * time.Second
+	if w.rand.IntN(4) == 0 {
+		most = 60 * time.Second
+	}
+	w.later(w.between(100*time.Millisecond, most), func() {
+		if !m.dead && !m.gone && w.network.islands[m.name] {
+			w.tell("%s is reached again", m.name)
+			w.isolate(m, false)
+		}
+	})
+}
+
+// loseMachine ends a machine without a word. It comes back, or is taken out of the cluster.
+func (w *world) loseMachine() {
+	m := w.someMachine()
+	if m == nil || len(w.network.islandsNow()) > 0 {
+		return
+	}
+	w.tell("FAULT: %s dies", m.name)
+	w.killMachine(m)
+	back := w.rand.IntN(2) == 0
+	w.later(w.between(2*time.Second, 50*time.Second), func() {
+		if back {
+			w.machineBack(m)
+		} else {
+			w.machineGone(m)
+		}
+	})
+}
+
+// islandsNow are the machines that are cut off, those that are gone for good left out.
+func (n *network) islandsNow() []string {
+	var now []string
+	for _, m := range n.world.machines {
+		if n.islands[m.name] && !m.gone {
+			now = append(now, m.name)
+		}
+	}
+	return now
+}
+
+// operatorsLoseLease ends operators that do not reach the API server for longer than the renew deadline of their lease.
+func (w *world) operatorsLoseLease() {
+	for _, op := range slices.Clone(w.operators) {
+		if w.network.connected(op.name, api) {
+			continue
+		}
+		w.later(w.between(4*time.Second, 5*time.Second), func() {
+			if !op.isDead && !w.network.connected(op.name, api) {
+				op.kill()
+				w.replaceOperator()
+			}
+		})
+	}
+}
+
+// cutOneWay lets nothing through from one place to another, while the way back is open: pods, operators.
+func (w *world) cutOneWay() {
+	a, b := w.running(false), w.running(w.rand.IntN(2) == 0)
+	if a == nil || b == nil {
+		return
+	}
+	from, to := a.ip, b.ip
+	if op := w.someOperator(); op != nil && (a == b || w.rand.IntN(2) == 0) {
+		from = op.name
+		if w.rand.IntN(2) == 0 {
+			from, to = to, from
+		}
+	}
+	if from == to {
+		return
+	}
+	w.tell("FAULT: nothing gets from %s to %s", from, to)
+	w.network.cut(from, to)
+	w.later(w.between(100*time.Millisecond, 15*time.Second), func() { w.network.heal(from, to) })
+}
+
+func (w *world) cutClientOff() {
+	c, p := w.clients[w.rand.IntN(len(w.clients))], w.running(w.rand.IntN(2) == 0)
+	if p == nil {
+		return
+	}
+	ip := p.ip
+	w.tell("FAULT: %s and %s cannot reach each other", c.name, p.short)
+	w.network.cutBoth(c.name, ip)
+	w.later(w.between(100*time.Millisecond, 8*time.Second), func() { w.network.healBoth(c.name, ip) })
+}
+
+// troubleRedis lets commands come late, and answers late or too late.
+func (w *world) troubleRedis() {
+	op, p := w.someOperator(), w.running(w.rand.IntN(2) == 0)
+	if op == nil || p == nil {
+		return
+	}
+	ip := p.ip
+	w.tell("FAULT: messages between %s and %s are lost on the way", op.name, p.short)
+	op.redisTrouble[ip] = true
+	w.later(w.between(100*time.Millisecond, 6*time.Second), func() { delete(op.redisTrouble, ip) })
+}
+
+// cutAPIOff keeps an operator from the API server, one way or both.
+func (w *world) cutAPIOff() {
+	op := w.someOperator()
+	if op == nil {
+		return
+	}
+	there, back := true, true
+	switch w.rand.IntN(4) {
+	case 0:
+		there = false
+	case 1:
+		back = false
+	}
+	w.tell("FAULT: %s is cut off from the API server (there %t, back %t)", op.name, there, back)
+	if there {
+		w.network.cut(op.name, api)
+	}
+	if back {
+		w.network.cut(api, op.name)
+	}
+	w.operatorsLoseLease()
+	w.later(w.between(100*time.Millisecond, 8*time.Second), func() {
+		if there {
+			w.network.heal(op.name, api)
+		}
+		if back {
+			w.network.heal(api, op.name)
+		}
+		op.wake()
+	})
+}
+
+// crashPrimaryAndCutReplica is the case that one replica alone has what was confirmed, and cannot be asked (R8).
+func (w *world) crashPrimaryAndCutReplica() {
+	w.cutOperatorOff()
+	w.later(w.between(0, 3*time.Second), w.crashPrimary)
+}
+
+// wipeStatus is a resource that is restored from a backup, or a person who clears its status.
+func (w *world) wipeStatus() {
+	w.tell("FAULT: the status is wiped")
+	w.wipedAt = time.Now()
+	w.change(func(r *cachev1.RedisCluster) { r.Status = cachev1.RedisClusterStatus{} })
+}
