@@ -170,12 +170,16 @@ func promoteOlder(s *state.Snapshot, v verdict, now time.Time, p *plan.Plan) {
 // worthTelling is how long a wait must last to be told.
 const worthTelling = time.Second
 
+// missingLook is when to look again at who is missing: that the pod of one has been gone for long enough wakes nobody.
+const missingLook = 5 * time.Second
+
 // waitFor tells who must answer before anyone is promoted.
 func waitFor(s *state.Snapshot, missing []string, v verdict, now time.Time, p *plan.Plan) {
 	if young := now.Sub(v.since); young < worthTelling {
 		p.WakeWithin(worthTelling - young) // mostly the kubelet's word is about to come
 		return
 	}
+	p.WakeWithin(missingLook)
 	confirm := cachev1.AnnotationConfirmDead + "=" + s.Claim.Primary.Name
 	if len(missing) == 1 && missing[0] == s.Claim.Primary.Name {
 		p.Block(cachev1.ReasonPrimaryUnreachable,
@@ -184,8 +188,9 @@ func waitFor(s *state.Snapshot, missing []string, v verdict, now time.Time, p *p
 		return
 	}
 	p.Block(cachev1.ReasonReplicasUnaccounted,
-		"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; spec.failover.policy BestEffort goes on without, at the price of what only they have",
-		s.Claim.Primary.Name, v.why, strings.Join(missing, ", "))
+		"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; if dead, annotate the resource with %s=%s; "+
+			"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+		s.Claim.Primary.Name, v.why, strings.Join(missing, ", "), cachev1.AnnotationConfirmDead, strings.Join(missing, ","))
 }
 
 // heirs finds the replication id of the nodes that copied from the lost primary, if it is not the recorded one; else it is empty.
@@ -261,7 +266,7 @@ func freezeAll(s *state.Snapshot, except *state.Node, p *plan.Plan) int {
 func unaccounted(s *state.Snapshot, except *state.Node) []string {
 	var names []string
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n != except && (!n.Accounted() || (n.Answers() && n.Redis.Loading)) {
+		if n := &s.Nodes[i]; n != except && !s.Accounted(n) {
 			names = append(names, n.Pod.Name)
 		}
 	}

@@ -141,7 +141,7 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Started("b", given.Linked(state.LinkConnecting, 0)),
 			want: []string{
 				"blocked: ReplicasUnaccounted: primary a is lost (its server started anew), and b may hold newer data: waiting for an answer; " +
-					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+					"if dead, annotate the resource with cache.example.com/confirm-dead=b; spec.failover.policy BestEffort goes on without, at the price of what only they have",
 			},
 		},
 	}.run(t)
@@ -243,7 +243,7 @@ func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 
 func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 	blocked := "blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
-		"spec.failover.policy BestEffort goes on without, at the price of what only they have"
+		"if dead, annotate the resource with cache.example.com/confirm-dead=c; spec.failover.policy BestEffort goes on without, at the price of what only they have"
 	dead := given.Ended()
 	cases{
 		"a silent one is waited for, after the others are frozen": {
@@ -283,7 +283,7 @@ func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 		},
 		"and two are": {
 			given: given.Replicated(5).Primary("a", dead).Frozen("b").Frozen("c").Replica("d", given.Silent(time.Second)).Replica("e", given.Silent(time.Second)).Attached(2, "b", "c", "d", "e"),
-			want:  []string{strings.ReplaceAll(blocked, "and c", "and d, e")},
+			want:  []string{strings.NewReplacer("and c", "and d, e", "dead=c", "dead=d,e").Replace(blocked)},
 		},
 		"a pod that is gone, and may still run, counts too": {
 			given: given.Replicated(3).Primary("a", dead).Frozen("b").Attached(1, "b", "c"),
@@ -317,7 +317,7 @@ func TestTheHistoryOfALostPrimaryIsKnownByItsReplicas(t *testing.T) {
 			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", heir, down).Started("c", given.Silent(0)),
 			want: []string{
 				"blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
-					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+					"if dead, annotate the resource with cache.example.com/confirm-dead=c; spec.failover.policy BestEffort goes on without, at the price of what only they have",
 			},
 		},
 		"under BestEffort it is not waited for": {

@@ -113,7 +113,7 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "", false
 	}
 	n := s.Claimed()
-	if s.Want.ConfirmedDead == c.Primary.Name && (n == nil || n.Link == LinkSilent || n.Link == LinkDenied) {
+	if s.confirmed(c.Primary.Name) && (n == nil || n.Link == LinkSilent || n.Link == LinkDenied) {
 		return "a person confirmed that it is dead", true // of one that answers, the word is an old one
 	}
 	if n == nil {
@@ -162,9 +162,13 @@ func (n *Node) NeverRan() bool {
 	return n.Heard.IsZero() && !c.Running && c.Restarts == 0 && c.LastEnd == ""
 }
 
-// Accounted tells whether the operator knows what the node holds: it answers, or nothing of it can be left or be there yet.
-func (n *Node) Accounted() bool {
-	return n.Answers() || n.NeverRan() || n.Pod.Container.Ended || n.Link == LinkRefused
+// Accounted tells whether the operator knows what the node holds: it answers, or nothing of it can be left or be there yet, or a
+// person says so.
+func (s *Snapshot) Accounted(n *Node) bool {
+	if n.Answers() {
+		return !n.Redis.Loading
+	}
+	return n.NeverRan() || n.Pod.Container.Ended || n.Link == LinkRefused || s.confirmed(n.Pod.Name)
 }
 
 // EverHadRole tells whether any pod was ever given a role. Where none was, there is no data anywhere.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,12 +122,22 @@ func (s *Snapshot) EndedForCertain(pod *cachev1.ClaimedPod, now time.Time) bool 
 	n := s.NodeByUID(pod.UID)
 	if n == nil {
 		_, dead := s.Departed[pod.UID].certainlyDead(now)
-		return dead || s.Want.ConfirmedDead == pod.Name
+		return dead || s.confirmed(pod.Name)
 	}
-	if s.Want.ConfirmedDead == pod.Name && (n.Link == LinkSilent || n.Link == LinkDenied) {
+	if s.confirmed(pod.Name) && (n.Link == LinkSilent || n.Link == LinkDenied) {
 		return true
 	}
 	return n.Pod.Container.Ended || n.Answers() && n.Fenced() && n.blank()
+}
+
+// confirmed tells whether a person vouches that a pod is dead.
+func (s *Snapshot) confirmed(pod string) bool {
+	for name := range strings.SplitSeq(s.Want.ConfirmedDead, ",") {
+		if strings.TrimSpace(name) == pod {
+			return true
+		}
+	}
+	return false
 }
 
 // blank tells whether the process never copied anything.

@@ -46,7 +46,7 @@ type Want struct {
 	Spec       cachev1.RedisClusterSpec
 	// Deleting is true once the resource is being deleted; its objects then go by cascade.
 	Deleting bool
-	// ConfirmedDead is the pod that a person vouches is dead (annotation cache.example.com/confirm-dead).
+	// ConfirmedDead are the pods that a person vouches are dead, separated by commas (annotation cache.example.com/confirm-dead).
 	ConfirmedDead string
 	// SwitchoverTo is the pod that a person wants for the primary (annotation cache.example.com/switchover).
 	SwitchoverTo string
