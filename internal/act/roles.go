@@ -161,21 +161,15 @@ func (a *Actor) closeReplicas(ctx context.Context, action plan.CloseReplicas) er
 	})
 }
 
-// closeClients closes the clients of a node that is no primary any more. It always ends as "already": whether more come is for
-// the next look, a moment later.
+// closeClients closes the clients of a node that is no primary any more. However it ends, whether there are more is for the next
+// look, a moment later; so it never asks for one now.
 func (a *Actor) closeClients(ctx context.Context, on *subject, action plan.CloseClients) error {
 	heard, err := a.heard(on, action.Node)
-	if err != nil {
-		return err
-	}
-	if heard.Redis.Role != state.RoleReplica {
-		return notNow("%s is a primary", action.Node)
-	}
-	if err := a.onNode(ctx, action.Node, "closing clients of", func(ctx context.Context, n *redis.Node) error {
-		_, err := n.KillClients(ctx)
-		return err
-	}); err != nil {
-		return err
+	if err == nil && heard.Redis.Role == state.RoleReplica {
+		_ = a.onNode(ctx, action.Node, "closing clients of", func(ctx context.Context, n *redis.Node) error {
+			_, err := n.KillClients(ctx)
+			return err
+		})
 	}
 	return errAlready
 }

@@ -87,7 +87,7 @@ func commonHistory(nodes []*state.Node) *cachev1.Claim {
 }
 
 // blank tells whether a fenced node never copied anything.
-func blank(n *state.Node) bool { return n.Fenced() && n.Redis.Offset <= state.BlankOffset }
+func blank(n *state.Node) bool { return n.Fenced() && n.Blank() }
 
 // bootstrap makes the first node that answers the primary, where nobody has data.
 func bootstrap(s *state.Snapshot, now time.Time, code, why string, p *plan.Plan) {

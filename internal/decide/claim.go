@@ -20,6 +20,8 @@ func newClaim(s *state.Snapshot, n *state.Node, replicationID string, now time.T
 	}
 	if s.Claim != nil {
 		next.Epoch, next.OperatorGeneration = s.Claim.Epoch+1, s.Claim.OperatorGeneration
+	} else {
+		next.OperatorGeneration = unusedOperatorGeneration(s)
 	}
 	followers := int32(0)
 	for i := range s.Nodes {
@@ -42,6 +44,19 @@ func newClaim(s *state.Snapshot, n *state.Node, replicationID string, now time.T
 // sortByUID brings pods into an order that does not depend on how they were found.
 func sortByUID(pods []cachev1.ClaimedPod) {
 	slices.SortFunc(pods, func(a, b cachev1.ClaimedPod) int { return cmp.Compare(a.UID, b.UID) })
+}
+
+// unusedOperatorGeneration is one above all that any node has, where the record is lost and another operator may know them; or the
+// one that all nodes boot with, where nobody ever took over.
+func unusedOperatorGeneration(s *state.Snapshot) int64 {
+	highest := int64(-1)
+	for i := range s.Nodes {
+		highest = max(highest, s.Nodes[i].OperatorGeneration)
+	}
+	if highest <= 0 && !s.EverHadRole() {
+		return 0
+	}
+	return highest + 1
 }
 
 func claimedPod(n *state.Node) cachev1.ClaimedPod {

@@ -210,7 +210,7 @@ func heirs(s *state.Snapshot) string {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		copied := n.Answers() && n.Redis.Role == state.RoleReplica && n.Redis.PrimaryHost == s.Claim.Primary.IP &&
-			!n.Redis.Syncing && !n.Redis.Loading && n.Redis.Offset > state.BlankOffset
+			!n.Redis.Syncing && !n.Redis.Loading && !n.Blank()
 		if copied && !n.HasData(s.Claim) {
 			return n.Redis.ReplicationID
 		}

@@ -35,10 +35,6 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		return fmt.Errorf("listing pods of %s: %w", s.Want.Key, err)
 	}
 	var targets []monitor.Target
-	var logins []monitor.Login
-	if s.Want.Access.SeedKnown {
-		logins = o.logins(s)
-	}
 	since := oldest(s)
 	for i := range pods.Items {
 		pod := expectations.Newest(o.Written, &pods.Items[i])
@@ -54,11 +50,17 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if n.Pod.IP != "" && s.Want.Access.SeedKnown {
 			targets = append(targets, monitor.Target{
 				Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, IP: n.Pod.IP, Port: n.Pod.RedisPort,
-				Username: credentials.OperatorUser, Logins: logins,
+				Username: credentials.OperatorUser,
 			})
 		}
 	}
 	slices.SortFunc(s.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Pod.Name, b.Pod.Name) })
+	if len(targets) > 0 {
+		logins := o.logins(s)
+		for i := range targets {
+			targets[i].Logins = logins
+		}
+	}
 	o.Nodes.Watch(s.Want.Key, targets)
 	answers := o.Nodes.Observations(s.Want.Key)
 	for i := range s.Nodes {
@@ -66,6 +68,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if heard, ok := answers[n.Pod.UID]; ok {
 			n.Redis, n.Link, n.LinkSince, n.Heard = heard.Redis, heard.Link, heard.LinkSince, heard.Heard
 			n.AccessHash, n.ReplicationGeneration, n.AttachedAt = heard.AccessHash, heard.ReplicationGeneration, heard.AttachedAt
+			n.OperatorGeneration = heard.OperatorGeneration
 			n.FencedSince, n.DemotedAt, n.QuorumMark = heard.FencedSince, heard.DemotedAt, heard.QuorumMark
 		}
 	}
@@ -82,9 +85,13 @@ func oldest(s *state.Snapshot) time.Time {
 	return s.Want.Created
 }
 
-// rememberedLogins is how many older passwords of the operator's are tried: a node that was away while several leaders took over
-// still has an old one.
-const rememberedLogins = 8
+const (
+	// rememberedLogins is how many older passwords of the operator's are tried: a node that was away while several leaders took
+	// over still has an old one.
+	rememberedLogins = 8
+	// possibleLogins is how many are tried where the record was lost: as many leaders may have taken over.
+	possibleLogins = 256
+)
 
 // logins are the passwords by which a node may let the operator in, the likeliest first: the one on record, those before it, and
 // the one that every node boots with.
@@ -99,6 +106,9 @@ func (o *Observer) logins(s *state.Snapshot) []monitor.Login {
 		}
 	}
 	add(0)
+	for generation := int64(1); s.Claim == nil && s.EverHadRole() && generation < possibleLogins; generation++ {
+		add(generation)
+	}
 	return logins
 }
 

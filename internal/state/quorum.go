@@ -127,7 +127,7 @@ func (s *Snapshot) EndedForCertain(pod *cachev1.ClaimedPod, now time.Time) bool 
 	if s.confirmed(pod.Name) && (n.Link == LinkSilent || n.Link == LinkDenied) {
 		return true
 	}
-	return n.Pod.Container.Ended || n.Answers() && n.Fenced() && n.blank()
+	return n.Pod.Container.Ended || n.Answers() && n.Fenced() && n.Blank()
 }
 
 // confirmed tells whether a person vouches that a pod is dead.
@@ -140,9 +140,6 @@ func (s *Snapshot) confirmed(pod string) bool {
 	return false
 }
 
-// blank tells whether the process never copied anything.
-func (n *Node) blank() bool { return n.Redis.Offset <= BlankOffset }
-
-// BlankOffset is the highest offset of a process that never copied anything: a node that copied has at least the offset of one
-// PING, which its primary sends every second.
-const BlankOffset = 1
+// Blank tells whether the process has no data: it holds no key, and never copied from anyone. (A copy of a primary that has just
+// begun a history may stand at offset 0; the offset of one that never copied is 0 or 1.)
+func (n *Node) Blank() bool { return n.Redis.Offset <= 1 && !n.Redis.HasKeys }

@@ -230,6 +230,8 @@ type Redis struct {
 	Offset int64
 	// PreviousOffset is Offset as of the answer before; -1 where there was none from this process.
 	PreviousOffset int64
+	// HasKeys is true if any database holds a key.
+	HasKeys bool
 	// PrimaryHost, PrimaryPort, LinkUp, Syncing, LinkDownSeconds: a replica's link to what it copies from.
 	PrimaryHost     string
 	PrimaryPort     int32
