@@ -62,6 +62,12 @@ func (m *Monitor) NoteReplication(uid types.UID, runID string, generation int64)
 	m.note(uid, runID, func(o *Observation) { o.ReplicationGeneration, o.AttachedAt = generation, time.Now() })
 }
 
+// NoteOperatorGeneration keeps that this process' password is of another generation since the standing connection logged in: the
+// connection counts as one of that generation, and the next one tries it first. The login need not be known to Watch yet.
+func (m *Monitor) NoteOperatorGeneration(uid types.UID, runID string, generation int64) {
+	m.note(uid, runID, func(o *Observation) { o.OperatorGeneration = generation })
+}
+
 func (m *Monitor) note(uid types.UID, runID string, enter func(*Observation)) {
 	w := m.watcher(uid)
 	if w == nil {

@@ -33,7 +33,10 @@ func (w *watcher) enter(node *redis.Node, r state.Redis, now time.Time) {
 	w.obs.follow(r, now)
 	changed := w.setLink(state.LinkUp, now) || differs(before, r)
 	w.obs.Redis, w.obs.Heard = r, now
-	w.node = node
+	if w.node != node {
+		changed = changed || w.obs.OperatorGeneration != w.loggedIn
+		w.node, w.obs.OperatorGeneration = node, w.loggedIn
+	}
 	w.failures = failures{}
 	if changed {
 		w.changedAt = now

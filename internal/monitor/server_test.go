@@ -63,7 +63,7 @@ func target(s *redistest.Server, uid types.UID) monitor.Target {
 	a := s.Address()
 	return monitor.Target{
 		Namespace: a.Namespace, Pod: a.Pod, UID: uid, IP: a.IP, Port: a.Port,
-		Username: redistest.OperatorUser, Password: redistest.OperatorPassword,
+		Username: redistest.OperatorUser, Logins: []monitor.Login{{Password: redistest.OperatorPassword}},
 	}
 }
 
@@ -153,11 +153,43 @@ func TestStoppedProcessIsSilent(t *testing.T) {
 func TestWrongPasswordIsDeniedUntilCorrected(t *testing.T) {
 	s := redistest.Start(t)
 	wrong := target(s, "a")
-	wrong.Password = "wrong"
+	wrong.Logins = []monitor.Login{{Password: "wrong"}}
 	w := watch(t, wrong)
 	w.await("a", "denied", link(state.LinkDenied))
 	w.Watch(owner, []monitor.Target{target(s, "a")})
 	w.await("a", "up", link(state.LinkUp))
+}
+
+func TestTakeoverShutsOutTheOtherOperator(t *testing.T) {
+	s := redistest.Start(t)
+	overtaken, leader := watch(t, target(s, "a")), watch(t, target(s, "a"))
+	defer overtaken.Close() // the end of the leader's looks for goroutines of either
+	overtaken.await("a", "up", link(state.LinkUp))
+	leader.await("a", "up", link(state.LinkUp))
+	runID := leader.of("a").Redis.RunID
+
+	require.NoError(t, leader.Do(t.Context(), "a", runID, func(ctx context.Context, n *redis.Node) error {
+		if err := n.SetUser(ctx, redistest.OperatorUser, "resetpass", ">next"); err != nil {
+			return err
+		}
+		return n.KillOthers(ctx, redistest.OperatorUser)
+	}))
+	leader.NoteOperatorGeneration("a", runID, 1)
+	overtaken.await("a", "denied", link(state.LinkDenied))
+	assert.ErrorIs(t, overtaken.Do(t.Context(), "a", runID, mustNotRun(t)), monitor.ErrNotThere)
+
+	next := target(s, "a")
+	next.Logins = []monitor.Login{{Generation: 1, Password: "next"}, {Password: redistest.OperatorPassword}}
+	leader.Watch(owner, []monitor.Target{next})
+	assert.Equal(t, state.LinkUp, leader.of("a").Link)
+	assert.NoError(t, leader.Do(t.Context(), "a", runID, func(context.Context, *redis.Node) error { return nil }), "the connection stands")
+
+	s.Kill()
+	s.Run()
+	leader.await("a", "restarted, with the password of its file", func(o monitor.Observation) bool {
+		return o.Link == state.LinkUp && o.Redis.RunID != runID
+	})
+	assert.Zero(t, leader.of("a").OperatorGeneration)
 }
 
 func TestStartIsNoticedSoon(t *testing.T) {

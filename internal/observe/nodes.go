@@ -47,7 +47,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if n.Pod.IP != "" && s.Want.Access.SeedKnown {
 			targets = append(targets, monitor.Target{
 				Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, IP: n.Pod.IP, Port: n.Pod.RedisPort,
-				Username: credentials.OperatorUser, Password: o.Credentials.OperatorPassword(s.Want.UID),
+				Username: credentials.OperatorUser, Logins: []monitor.Login{{Password: o.Credentials.OperatorPassword(s.Want.UID)}},
 			})
 		}
 	}
@@ -59,6 +59,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if heard, ok := answers[n.Pod.UID]; ok {
 			n.Redis, n.Link, n.LinkSince, n.Heard = heard.Redis, heard.Link, heard.LinkSince, heard.Heard
 			n.AccessHash, n.ReplicationGeneration, n.AttachedAt = heard.AccessHash, heard.ReplicationGeneration, heard.AttachedAt
+			n.OperatorGeneration = heard.OperatorGeneration
 			n.FencedSince, n.DemotedAt, n.QuorumMark = heard.FencedSince, heard.DemotedAt, heard.QuorumMark
 		}
 	}
