@@ -18,7 +18,7 @@ import (
 func (n *Node) Info(ctx context.Context) (state.Redis, error) {
 	replies, err := n.pipeline(ctx, "INFO", nil,
 		[]string{"CONFIG", "GET", minReplicas, maxLag},
-		[]string{"INFO", "server", "persistence", "replication", "keyspace"})
+		[]string{"INFO", "server", "persistence", "replication", "keyspace", "keyspace"})
 	if err != nil {
 		return state.Redis{}, err
 	}

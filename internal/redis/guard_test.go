@@ -130,6 +130,32 @@ func TestUnaskedWordsEndTheConnection(t *testing.T) {
 	assert.ErrorContains(t, l.reason(nil), "more than was asked for")
 }
 
+// lingering is a connection that takes its time to close, and takes what is written meanwhile.
+type lingering struct {
+	net.Conn
+	closed chan struct{}
+}
+
+func (c lingering) Write(p []byte) (int, error) { return len(p), nil }
+func (c lingering) Close() error {
+	<-c.closed
+	return c.Conn.Close()
+}
+
+func TestNothingIsWrittenOnceTheEndIsKnown(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	conn := lingering{Conn: ours, closed: make(chan struct{})}
+	defer close(conn.closed)
+	l := newLink(conn)
+	_, err := l.Write([]byte("PING"))
+	require.NoError(t, err)
+	go l.end(errUnasked)
+	<-l.broken
+	_, err = l.Write([]byte("PING"))
+	require.ErrorIs(t, err, errUnasked)
+}
+
 func TestCommandThatIsGivenUpEndsTheConnection(t *testing.T) {
 	n, err := Connect(t.Context(), hostile(t, welcome), Address{}, Credentials{})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
-// ParseInfo reads the answer to INFO of the sections server, persistence and replication, of Redis 7.0 and later or Valkey.
+// ParseInfo reads the answer to INFO of the sections server, persistence, replication and keyspace, of Redis 7.0 and later or Valkey.
 // An answer without run id or role, or with a number that is none, is an error. What INFO does not tell is -1: PreviousOffset,
 // MinReplicas, MaxLagSeconds.
 func ParseInfo(text string) (state.Redis, error) {
@@ -29,6 +29,7 @@ func ParseInfo(text string) (state.Redis, error) {
 		ReplicationID2:   f.secondHistory(),
 		SecondOffset:     f.number("second_repl_offset", -1),
 		PreviousOffset:   -1,
+		HasKeys:          f.hasKeys(),
 		LastHeardSeconds: -1,
 		MinReplicas:      -1,
 		MaxLagSeconds:    -1,
@@ -112,6 +113,17 @@ func (f *fields) version() string {
 		return own
 	}
 	return f.values["redis_version"]
+}
+
+// hasKeys looks for a line such as "db0:keys=3,expires=0,avg_ttl=0", which Redis writes for each database that is not empty
+// (genRedisInfoString in server.c).
+func (f *fields) hasKeys() bool {
+	for key, value := range f.values {
+		if strings.HasPrefix(key, "db") && strings.HasPrefix(value, "keys=") && !strings.HasPrefix(value, "keys=0,") {
+			return true
+		}
+	}
+	return false
 }
 
 // secondHistory is empty where there is none; Redis says forty zeros (CONFIG_RUN_ID_SIZE in server.h).
