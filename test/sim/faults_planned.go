@@ -31,7 +31,7 @@ func (w *world) drain() {
 }
 
 func (w *world) evict(m *machine, until time.Time) {
-	if time.Now().After(until) {
+	if node, _ := w.store.get(objectKey{"Node", m.name}).(*corev1.Node); node == nil || !node.Spec.Unschedulable || time.Now().After(until) {
 		return
 	}
 	healthy, disrupted := 0, 0

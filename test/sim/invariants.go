@@ -77,7 +77,7 @@ func (w *world) checkOnePrimary() {
 	}
 	var found *process
 	for _, p := range w.processes() {
-		if !p.primary || !w.named(p) || w.couldAcknowledge(p) < max(w.quorumOf(p), p.certain()) {
+		if !p.primary || !w.known(p) || w.couldAcknowledge(p) < max(w.quorumOf(p), p.certain()) {
 			continue
 		}
 		if found != nil {
@@ -88,8 +88,14 @@ func (w *world) checkOnePrimary() {
 	}
 }
 
-// named tells whether a claim ever named a process. One that never was may be a primary by its boot role: the only node of a
-// resource restarts by itself, and nobody was promised anything by it yet (seed 596: then its pod is deleted by force).
+// known tells whether anybody can know of a primary: a claim named it that was not wiped since, or its pod still exists and a
+// claim named it before. One that none ever named is a primary by its boot role: the only node of a resource restarts by itself,
+// and nobody was promised anything by it yet (its pod may then be deleted by force).
+func (w *world) known(p *process) bool {
+	return w.named(p) && (w.wipedAt.IsZero() || w.object(p.pod) != nil)
+}
+
+// named tells whether a claim ever named a process.
 func (w *world) named(p *process) bool {
 	for _, c := range w.claims {
 		if string(c.Primary.UID) == p.pod.uid && c.RunID == p.runID {

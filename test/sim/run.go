@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	cachev1 "example.com/redis-operator/api/v1"
 )
 
@@ -108,47 +106,6 @@ func (w *world) calm() {
 	clear(op.redisTrouble)
 	op.wake()
 	w.person()
-}
-
-// person confirms the death of what is dead, and deletes the pods that have fewer writes where the operator asks to choose.
-func (w *world) person() {
-	w.later(5*time.Second, w.person)
-	degraded := meta.FindStatusCondition(w.store.resource().Status.Conditions, cachev1.ConditionDegraded)
-	if degraded == nil {
-		return
-	}
-	switch degraded.Reason {
-	case cachev1.ReasonPrimaryUnreachable:
-		if c := w.claim(); c != nil && strings.Contains(degraded.Message, "confirm-dead="+c.Primary.Name) && !w.runs(string(c.Primary.UID)) {
-			w.tell("person: %s is dead", c.Primary.Name)
-			w.change(func(r *cachev1.RedisCluster) {
-				r.Annotations = map[string]string{cachev1.AnnotationConfirmDead: c.Primary.Name}
-			})
-		}
-	case cachev1.ReasonAmbiguousPrimary, cachev1.ReasonAmbiguousHistory:
-		var keep *pod
-		for _, p := range w.pods {
-			if p.process != nil && (keep == nil || len(p.process.data) > len(keep.process.data)) {
-				keep = p
-			}
-		}
-		for _, p := range w.pods {
-			if p.process != nil && p != keep {
-				w.tell("person: deletes %s", p.short)
-				w.deletePod(p)
-			}
-		}
-	}
-}
-
-// runs tells whether a process of that pod still runs.
-func (w *world) runs(uid string) bool {
-	for _, p := range w.processes() {
-		if p.pod.uid == uid {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *world) conditions() string {

@@ -66,12 +66,12 @@ func (s *session) serve() {
 		if !s.wait(s.operator.name, s.process.pod.ip) {
 			return
 		}
-		w.Lock()
-		reply := ""
-		if !s.process.dead && !s.killed && !w.over {
-			reply = s.do(words)
+		reply := s.answer(words)
+		for err == nil && reader.Buffered() > 0 { // a pipeline arrives together
+			if words, err = readCommand(reader); err == nil {
+				reply += s.answer(words)
+			}
 		}
-		w.Unlock()
 		time.Sleep(w.latency(s.way, 100*time.Microsecond, 900*time.Microsecond) + s.trouble())
 		if reply == "" || !s.wait(s.process.pod.ip, s.operator.name) {
 			return
@@ -80,6 +80,17 @@ func (s *session) serve() {
 			return
 		}
 	}
+}
+
+// answer carries out a command; a process or a connection that has ended answers nothing.
+func (s *session) answer(words []string) string {
+	w := s.process.world
+	w.Lock()
+	defer w.Unlock()
+	if s.process.dead || s.killed || w.over {
+		return ""
+	}
+	return s.do(words)
 }
 
 // trouble is how much longer a message takes that is lost on its way and sent again; the operator gives up before.

@@ -126,8 +126,11 @@ func (w *world) tellRole(p *process, host string) {
 	w.tell("redis: %s copies from %s", p.runID, to)
 }
 
-// violated records that an invariant does not hold.
+// violated records that an invariant does not hold. What follows from the first violation is no news.
 func (w *world) violated(format string, args ...any) {
+	if len(w.violations) > 0 {
+		return
+	}
 	w.tell("VIOLATION: "+format, args...)
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // writer is a client that writes numbered keys through the Service, one after the other. Some wait for the quorum on record after each write;
-// some are dull and stay on a connection that answers with errors.
+// some are dull: they stay on a connection that once took a write, although it answers READONLY since.
 type writer struct {
 	world   *world
 	name    string
@@ -20,8 +20,9 @@ type writer struct {
 	since time.Time
 	// asks is true while an answer is awaited.
 	asks bool
-	// served is when a write was last accepted.
+	// served is when a write was last accepted; trusts is true if this connection took one.
 	served time.Time
+	trusts bool
 }
 
 const (
@@ -91,6 +92,7 @@ func (c *writer) connect() {
 		case ip == "", to == nil && w.podAt(ip) != nil && w.network.connected(c.name, ip):
 			c.pause(w.between(20*time.Millisecond, 80*time.Millisecond)) // refused
 		case to != nil && w.network.connected(c.name, ip):
+			c.trusts = false
 			c.guest = &guest{id: w.connection(), client: c, at: to, open: true}
 			to.guests = append(to.guests, c.guest)
 			c.pause(time.Microsecond)
@@ -103,9 +105,9 @@ func (c *writer) answered(answer string) {
 	w := c.world
 	switch {
 	case answer == "OK":
-		c.served = time.Now()
+		c.served, c.trusts = time.Now(), true
 		c.pause(w.between(10*time.Millisecond, 90*time.Millisecond))
-	case answer == "NOREPLICAS", c.dull:
+	case answer == "NOREPLICAS", answer == "READONLY" && c.dull && c.trusts:
 		c.pause(w.between(30*time.Millisecond, 150*time.Millisecond))
 	default:
 		c.disconnect()

@@ -45,10 +45,10 @@ func (w *world) confirmed(p *process, r request, count int) {
 	if need < 1 || count < need {
 		return
 	}
-	write := confirmedWrite{id: r.id, at: time.Now(), count: count}
-	for _, other := range w.processes() {
-		if other.has(r.id) {
-			write.holders = append(write.holders, other)
+	write := confirmedWrite{id: r.id, at: time.Now(), count: count, holders: []*process{p}}
+	for _, s := range p.fed { // also one that has ended since it said so
+		if s.online && s.to.has(r.id) {
+			write.holders = append(write.holders, s.to)
 		}
 	}
 	w.confirms = append(w.confirms, write)
@@ -106,7 +106,7 @@ func missing(data []entry, has map[int]bool) int {
 //
 // A write that is lost by two faults is written off: from then on nobody need have it.
 func (w *world) checkConfirmed(p *process, op *operator) {
-	has := p.ids()
+	has, lost, fewest := p.ids(), 0, 0
 	kept := w.confirms[:0]
 	for _, write := range w.confirms {
 		if has[write.id] {
@@ -118,12 +118,20 @@ func (w *world) checkConfirmed(p *process, op *operator) {
 		case asked != nil:
 			w.violated("I2: %s is promoted without write %d, which %s has and %s could ask", p.runID, write.id, asked.runID, op.name)
 		case faults < 2:
-			w.violated("I2: %s is promoted without write %d, which %d replicas had confirmed, and one fault explains it", p.runID, write.id, write.count)
-		default:
-			w.tell("write %d is lost by %d faults", write.id, faults)
+			w.violated("I2: %s is promoted without write %d, which %d replicas had confirmed, and %d faults explain it", p.runID, write.id, write.count, faults)
+		}
+		if len(w.violations) > 0 {
+			return
+		}
+		lost++
+		if lost == 1 || faults < fewest {
+			fewest = faults
 		}
 	}
 	w.confirms = kept
+	if lost > 0 {
+		w.tell("%d confirmed writes are lost, by %d faults", lost, fewest)
+	}
 }
 
 // explain finds who could have been asked for a write, and else how many faults keep everyone from being asked.
