@@ -14,7 +14,7 @@ const unheardFor = 2 * time.Second
 
 // strangers closes links of replicas that are not attached: an open link survives a changed password, and one that was just being
 // made when it was changed may have come after the others were closed.
-func strangers(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
+func strangers(s *state.Snapshot, primary *state.Node, p *plan.Plan) (any bool) {
 	known := map[string]bool{}
 	for i := range s.Claim.Attached {
 		known[s.Claim.Attached[i].IP] = true
@@ -28,6 +28,7 @@ func strangers(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
 	if len(found) > 0 {
 		p.Add(plan.Safety, plan.CloseReplicas{Node: plan.TargetOf(primary), IPs: found}, plan.CodeLeave, "%d replicas of %s are not on record", len(found), primary.Pod.Name)
 	}
+	return len(found) > 0
 }
 
 // aboutToAttach tells whether a replica that copies without being on record will be put on record now.
@@ -110,6 +111,8 @@ func quorum(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan)
 		p.Add(plan.Safety, plan.RecordQuorum{Epoch: s.Claim.Epoch, Quorum: raise}, plan.CodeQuorum, "%d replicas have all that %s acknowledged without them", len(inSync), primary.Pod.Name)
 	case raise > record && primary.Redis.MinReplicas == raise:
 		p.WakeWithin(catchUpLook)
+	case raise < min(s.Majority(), s.Good(primary)):
+		p.WakeWithin(catchUpLook) // offsets wake nobody
 	}
 	if primary.Redis.MinReplicas != wanted || primary.Redis.MaxLagSeconds != int32(s.MaxLag()/time.Second) {
 		p.Add(plan.Safety, plan.SetQuorum{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch, Quorum: wanted, MaxLag: s.MaxLag()}, plan.CodeQuorum,

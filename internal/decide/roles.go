@@ -50,9 +50,8 @@ func keep(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
 		p.Add(plan.Safety, plan.OpenReplication{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch, Generation: s.Claim.ReplicationGeneration}, plan.CodeOpenReplication,
 			"it is not certain that %s lets the replicas of generation %d in", primary.Pod.Name, s.Claim.ReplicationGeneration)
 	}
-	strangers(s, primary, p)
-	if leave(s, primary, now, p) {
-		return // the next look goes on from the new record
+	if strangers(s, primary, p) || leave(s, primary, now, p) {
+		return // the next look goes on from what is then true
 	}
 	quorum(s, primary, now, p)
 	if move(s, primary, now, p) {

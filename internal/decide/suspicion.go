@@ -32,8 +32,9 @@ func judge(s *state.Snapshot, now time.Time, p *plan.Plan) verdict {
 		what = "its pod is gone, and whether its process ended is not certain"
 	case n.Link == state.LinkRefused:
 		if witness := s.StillHears(s.Timeout()-time.Second, now); witness != nil {
-			veto(s, witness, p)
-			p.WakeWithin(vetoLook)
+			if p.WakeWithin(vetoLook); now.Sub(since) >= worthTelling { // until then the witness is about to notice too
+				veto(s, witness, p)
+			}
 			return verdict{}
 		}
 		return verdict{lost: true, why: "nothing listens at its address", since: since}

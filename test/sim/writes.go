@@ -155,9 +155,10 @@ func (w *world) explain(p *process, op *operator, write confirmedWrite) (asked *
 	return nil, faults + away + number(w.wipedAt.After(write.at))
 }
 
-// couldAsk tells whether an operator has been able to ask a process for some time, whatever it did.
+// couldAsk tells whether an operator has been able to ask a process for some time, whatever it did. What Kubernetes does not know
+// any more nobody can.
 func (w *world) couldAsk(op *operator, p *process) bool {
-	return !p.stopped && !p.loading && p.listens && w.network.steady(op.name, p.pod.ip, 3*time.Second) && time.Since(op.started) > 3*time.Second &&
+	return w.object(p.pod) != nil && !p.stopped && !p.loading && p.listens && w.network.steady(op.name, p.pod.ip, 3*time.Second) && time.Since(op.started) > 3*time.Second &&
 		!op.redisTrouble[p.pod.ip]
 }
 
