@@ -75,6 +75,14 @@ func (s *Store) TookOver(resource types.UID, generation int64) {
 	s.taken[resource] = generation
 }
 
+// WasOvertaken tells whether this operator took a resource over, and another one did after it.
+func (s *Store) WasOvertaken(resource types.UID, generation int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken, has := s.taken[resource]
+	return has && taken < generation
+}
+
 // HasTakenOver tells whether it was this operator that recorded that generation.
 func (s *Store) HasTakenOver(resource types.UID, generation int64) bool {
 	s.mu.Lock()

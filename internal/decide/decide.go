@@ -22,7 +22,7 @@ func Decide(s *state.Snapshot, now time.Time) plan.Plan {
 		return p
 	}
 	roles(s, now, &p)
-	takeOver(s, &p)
+	takeOver(s, now, &p)
 	objects(s, &p)
 	gates(s, now, &p)
 	marks(s, now, &p)

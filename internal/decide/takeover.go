@@ -1,20 +1,31 @@
 package decide
 
 import (
+	"time"
+
 	"example.com/redis-operator/internal/plan"
 	"example.com/redis-operator/internal/state"
 )
+
+// overtakenRest is how long an operator that was overtaken leaves roles alone: it is about to hear that it leads no more. Two that
+// both believe they lead would otherwise take over from each other without end.
+const overtakenRest = 10 * time.Second
 
 // takeOver puts what must come first before the plan of an operator that has not changed a role of this resource yet.
 //
 // The leader before it may have sent a command that arrives late, or not know that it was overtaken. So the operator's user gets a
 // new password on every node, and its other connections are closed, before the first role changes. An operator that changes
 // nothing takes nothing over.
-func takeOver(s *state.Snapshot, p *plan.Plan) {
+func takeOver(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	if s.Claim == nil || len(p.Lanes[plan.Safety].Steps) == 0 {
 		return
 	}
 	if !s.TakenOver {
+		if left := overtakenRest - now.Sub(s.OvertakenAt); !s.OvertakenAt.IsZero() && left > 0 {
+			p.Lanes[plan.Safety].Steps = nil
+			p.WakeWithin(left)
+			return
+		}
 		if changesRoles(p) {
 			p.Lanes[plan.Safety].Steps = nil
 			p.Add(plan.Safety, plan.TakeOver{Old: s.Claim, Generation: s.Claim.OperatorGeneration + 1}, plan.CodeTakeOver,

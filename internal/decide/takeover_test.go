@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"testing"
+	"time"
 
 	"example.com/redis-operator/internal/state"
 	"example.com/redis-operator/internal/testing/given"
@@ -38,7 +39,19 @@ func TestANewLeaderTakesOverBeforeItChangesARole(t *testing.T) {
 				"safety: attach b to a (Attach)",
 			},
 		},
+		"one that was overtaken leaves roles alone for a while": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", given.LinkDown(0)).With(stranger).With(overtaken(9 * time.Second)),
+			want:  nothing,
+		},
+		"and no longer": {
+			given: given.Replicated(2).Primary("a", given.Ended()).Replica("b", given.LinkDown(0)).With(stranger).With(overtaken(10 * time.Second)),
+			want:  []string{"safety: take over with generation 1 (TakeOver)"},
+		},
 	}.run(t)
+}
+
+func overtaken(since time.Duration) func(*state.Snapshot) {
+	return func(s *state.Snapshot) { s.OvertakenAt = given.Now.Add(-since) }
 }
 
 func inGeneration(generation int64) given.Option {

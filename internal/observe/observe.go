@@ -54,6 +54,9 @@ type memory struct {
 	// last has the nodes of the look before, to know how a pod was when it disappeared; departed those that did.
 	last     map[types.UID]state.Node
 	departed map[types.UID]state.Departed
+	// overtakenBy is the generation by which another operator took over after this one, seen at overtakenAt; 0 for none.
+	overtakenBy int64
+	overtakenAt time.Time
 }
 
 // Observe makes a snapshot. The resource is nil where it does not exist; then everything about it is forgotten, once its last pod
@@ -73,7 +76,7 @@ func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cach
 	m := o.remembered(key, resource.UID)
 
 	s := &state.Snapshot{Claim: resource.Status.Claim.DeepCopy(), Want: wantOf(resource)}
-	s.TakenOver = s.Claim == nil || o.Credentials.HasTakenOver(resource.UID, s.Claim.OperatorGeneration)
+	o.leadership(s, m)
 	if err := o.objects(ctx, s); err != nil {
 		return nil, nil, err
 	}
@@ -84,6 +87,20 @@ func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cach
 		return nil, nil, err
 	}
 	return resource, s, nil
+}
+
+// leadership fills in whether it was this operator that last took the resource over, or another one after it.
+func (o *Observer) leadership(s *state.Snapshot, m *memory) {
+	s.TakenOver = s.Claim == nil || o.Credentials.HasTakenOver(s.Want.UID, s.Claim.OperatorGeneration)
+	switch {
+	case s.TakenOver || !o.Credentials.WasOvertaken(s.Want.UID, s.Claim.OperatorGeneration):
+		m.overtakenBy = 0
+	case m.overtakenBy != s.Claim.OperatorGeneration:
+		m.overtakenBy, m.overtakenAt = s.Claim.OperatorGeneration, o.Now()
+	}
+	if m.overtakenBy != 0 {
+		s.OvertakenAt = m.overtakenAt
+	}
 }
 
 // wantOf is what the user asked for, as plain values.

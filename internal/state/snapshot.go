@@ -25,6 +25,8 @@ type Snapshot struct {
 	// TakenOver is true if this very operator gave the nodes the operator's password that is on record, so that no other can
 	// change a role. Without a claim nobody has to be locked out.
 	TakenOver bool
+	// OvertakenAt is when this operator saw that another one had taken over after it; zero where none has.
+	OvertakenAt time.Time
 	// Departed tells what is known of the pods in the claim that no longer exist, by their UID.
 	Departed map[types.UID]Departed
 	// Machines are the Kubernetes nodes by name, as far as the operator may see them.
