@@ -81,5 +81,5 @@ func replicasDiffer(a, b state.Redis) bool {
 // lagging tells whether a replica is a second or less from where its primary ceases to count it as good: the reconciler is to
 // decide in that second whether it leaves. With a max lag of 1 s or less there is no such second, and nothing lags.
 func lagging(r state.ReplicaLink, maxLagSeconds int32) bool {
-	return maxLagSeconds > 1 && r.LagSeconds >= int64(maxLagSeconds)-1
+	return maxLagSeconds > 1 && r.LagSeconds >= max(int64(maxLagSeconds)-1, 2)
 }

@@ -60,10 +60,14 @@ func (c *apiClient) carryOut(write bool, do func(s *store) error) error {
 	if w.over {
 		return errLost
 	}
-	if write {
-		w.store.writes++
+	if !write {
+		return do(w.store)
 	}
-	return do(w.store)
+	w.store.writes++
+	before := w.store.version
+	err := do(w.store)
+	w.store.lastWrite = fmt.Sprintf("%s, version %d to %d", w.store.lastPut, before, w.store.version)
+	return err
 }
 
 // wait lets time pass. An operator that died meanwhile goes no further.

@@ -101,6 +101,15 @@ func (w *world) misfortune() {
 	}
 }
 
+// strike lets a fault come later, if faults have not ended by then.
+func (w *world) strike(after time.Duration, fault func()) {
+	w.later(after, func() {
+		if !w.calmed {
+			fault()
+		}
+	})
+}
+
 // running is a random pod that runs; nil if none does.
 func (w *world) running(primary bool) *pod {
 	var all []*pod
@@ -139,7 +148,7 @@ func (w *world) crashPrimary() {
 // crashAll crashes several at about the same time.
 func (w *world) crashAll() {
 	for range 1 + w.rand.IntN(3) {
-		w.later(w.between(0, 300*time.Millisecond), w.crashSomeone)
+		w.strike(w.between(0, 300*time.Millisecond), w.crashSomeone)
 	}
 }
 
@@ -229,7 +238,7 @@ func (w *world) endOperatorAfterStep() {
 	}
 	op.stepsLeft = w.rand.IntN(8)
 	w.tell("FAULT: %s will end after %d steps", op.name, op.stepsLeft+1)
-	w.later(w.between(time.Millisecond, 300*time.Millisecond), w.crashPrimary)
+	w.strike(w.between(time.Millisecond, 300*time.Millisecond), w.crashPrimary)
 	w.later(w.between(time.Second, 5*time.Second), func() {
 		op.stepsLeft = -1
 		w.replaceOperator()

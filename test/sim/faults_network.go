@@ -159,7 +159,7 @@ func (w *world) cutAPIOff() {
 // crashPrimaryAndCutReplica is the case that one replica alone has what was confirmed, and cannot be asked (R8).
 func (w *world) crashPrimaryAndCutReplica() {
 	w.cutOperatorOff()
-	w.later(w.between(0, 3*time.Second), w.crashPrimary)
+	w.strike(w.between(0, 3*time.Second), w.crashPrimary)
 }
 
 // wipeStatus is a resource that is restored from a backup, or a person who clears its status.

@@ -146,10 +146,13 @@ func (w *world) checkRecord(c *cachev1.Claim) {
 		if p.certain() < int(c.Quorum) {
 			w.violated("quorum %d is recorded, and %s needs %d", c.Quorum, p.runID, p.certain())
 		}
+		if c.Quorum == 0 && !w.wipedAt.IsZero() {
+			continue // an adopted primary promises nothing yet
+		}
 		for _, r := range w.processes() {
 			linked := r.upstream != nil && r.upstream.from == p && r.upstream.open
-			if r != p && c.Quorum > 0 && !attached(c, r) && (linked || p.admits(r.masterauth)) {
-				w.violated("%s is recorded as not attached, and it can still copy from %s", r.runID, p.runID)
+			if r != p && !attached(c, r) && (linked || p.admits(r.masterauth)) {
+				w.violated("%s is recorded as not attached, and can still copy from %s: its link is open %t, its password in force %t", r.runID, p.runID, linked, p.admits(r.masterauth))
 			}
 		}
 	}

@@ -82,6 +82,7 @@ func (w *world) until(most time.Duration, holds func() bool) {
 // calm ends all faults; from now on a truthful person does what the conditions ask for.
 func (w *world) calm() {
 	w.tell("CALM")
+	w.calmed = true
 	w.network.healAll()
 	for _, m := range slices.Clone(w.machines) {
 		if m.dead {
@@ -128,7 +129,7 @@ func (w *world) beSilent() {
 	w.pass(silence)
 	w.do(func() {
 		if now := w.store.writes; now != before {
-			w.violated("%d API writes in a settled world; status: %s", now-before, w.conditions())
+			w.violated("%d API writes in a settled world, the last %s; status: %s", now-before, w.store.lastWrite, w.conditions())
 		}
 	})
 	p, err := op.plan(context.Background())

@@ -40,8 +40,9 @@ type store struct {
 	version int64
 	objects map[objectKey]client.Object
 	log     map[string][]change
-	// writes counts what operators changed or tried to.
-	writes int
+	// writes counts what operators changed or tried to; lastWrite tells of the last one, lastPut what it was about.
+	writes             int
+	lastWrite, lastPut string
 }
 
 func newStore(w *world) *store {
@@ -108,6 +109,7 @@ func (s *store) list(kind string) []client.Object {
 // put makes an object what it is to be, and returns it as it then is. A write that changes nothing is none, as in a real one.
 func (s *store) put(o client.Object) client.Object {
 	old := s.objects[keyOf(o)]
+	s.lastPut = kindOf(o) + " " + o.GetName()
 	if old == nil {
 		if o.GetUID() == "" {
 			o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.world.number())))

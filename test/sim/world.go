@@ -50,6 +50,8 @@ type world struct {
 	// troubledUntil is until when a fault other than a planned one may be at work.
 	troubledUntil time.Time
 
+	// calmed is true once faults have ended: none strikes any more, also none that was to come later.
+	calmed bool
 	// quietly is true where nobody reads the transcript.
 	quietly    bool
 	transcript strings.Builder

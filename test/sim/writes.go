@@ -97,8 +97,8 @@ func missing(data []entry, has map[int]bool) int {
 //
 //   - if a process that has the write could have been asked: the operator that promotes has reached it for the last three
 //     seconds without a break, and it runs;
-//   - else if fewer than two faults explain it. A fault is the end of a process that had the write when it was confirmed (each
-//     counts, also of those on one machine), all cuts and standstills that keep those that still have it from being asked
+//   - else if fewer than two faults explain it. A fault is the end of a process that had the write when it was confirmed, or of its
+//     pod's object by force (each counts, also of those on one machine), all cuts and standstills that keep those that still have it from being asked
 //     (together they count as one, since one cut may do all of it), and the loss of the record.
 //
 // Where a higher quorum than the write's own was recorded since, it promises less than that quorum allows to be missing, so there
@@ -143,7 +143,7 @@ func (w *world) explain(p *process, op *operator, write confirmedWrite) (asked *
 	}
 	away := 0
 	for _, holder := range write.holders {
-		if holder.dead {
+		if holder.dead || w.object(holder.pod) == nil {
 			faults++
 		} else if holder.has(write.id) {
 			away++
@@ -155,8 +155,8 @@ func (w *world) explain(p *process, op *operator, write confirmedWrite) (asked *
 	return nil, faults + away + number(w.wipedAt.After(write.at))
 }
 
-// couldAsk tells whether an operator has been able to ask a process for some time, whatever it did. What Kubernetes does not know
-// any more nobody can.
+// couldAsk tells whether an operator has been able to ask a process for some time, whatever it did. A process whose pod was
+// deleted by force is not there any more for anyone.
 func (w *world) couldAsk(op *operator, p *process) bool {
 	return w.object(p.pod) != nil && !p.stopped && !p.loading && p.listens && w.network.steady(op.name, p.pod.ip, 3*time.Second) && time.Since(op.started) > 3*time.Second &&
 		!op.redisTrouble[p.pod.ip]
