@@ -71,32 +71,38 @@ func elect(s *state.Snapshot, v verdict, now time.Time, p *plan.Plan) {
 // alone, so that its own death must be certain.) Where nobody is attached, or nobody that answers has the recorded data, every
 // other pod counts: it may be the one that has them.
 func missing(s *state.Snapshot, v verdict, now time.Time) []string {
+	names, enough := unfrozen(s, now), int(s.Claim.Quorum)
 	if len(s.Claim.Attached) == 0 || len(candidates(s)) == 0 {
-		names := unaccounted(s, s.Claimed())
-		for i := range s.Claim.Attached {
-			pod := &s.Claim.Attached[i]
-			if s.NodeByUID(pod.UID) == nil && !s.EndedForCertain(pod, now) {
-				names = append(names, pod.Name)
-			}
-		}
-		if len(names) == 0 && !v.dead {
-			names = []string{s.Claim.Primary.Name}
-		}
-		return names
-	}
-	var names []string
-	for i := range s.Claim.Attached {
-		pod := &s.Claim.Attached[i]
-		n := s.NodeByUID(pod.UID)
-		if (n == nil || !n.Answers() || n.Redis.Loading) && !s.EndedForCertain(pod, now) {
-			names = append(names, pod.Name)
-		}
+		names, enough = allUnaccounted(s, now), 0
 	}
 	switch {
-	case len(names) < int(s.Claim.Quorum):
+	case len(names) < enough:
 		return nil
 	case len(names) == 0 && !v.dead:
 		return []string{s.Claim.Primary.Name}
+	}
+	return names
+}
+
+// unfrozen names the attached that can neither be frozen now nor are certainly dead.
+func unfrozen(s *state.Snapshot, now time.Time) []string {
+	var names []string
+	for i := range s.Claim.Attached {
+		pod := &s.Claim.Attached[i]
+		if n := s.NodeByUID(pod.UID); (n == nil || !n.Answers() || n.Redis.Loading) && !s.EndedForCertain(pod, now) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds.
+func allUnaccounted(s *state.Snapshot, now time.Time) []string {
+	names := unaccounted(s, s.Claimed())
+	for i := range s.Claim.Attached {
+		if pod := &s.Claim.Attached[i]; s.NodeByUID(pod.UID) == nil && !s.EndedForCertain(pod, now) {
+			names = append(names, pod.Name)
+		}
 	}
 	return names
 }

@@ -14,7 +14,7 @@ const unheardFor = 2 * time.Second
 
 // strangers closes links of replicas that are not attached: an open link survives a changed password, and one that was just being
 // made when it was changed may have come after the others were closed.
-func strangers(s *state.Snapshot, primary *state.Node, p *plan.Plan) (any bool) {
+func strangers(s *state.Snapshot, primary *state.Node, p *plan.Plan) bool {
 	known := map[string]bool{}
 	for i := range s.Claim.Attached {
 		known[s.Claim.Attached[i].IP] = true

@@ -10,8 +10,6 @@ import (
 	"example.com/redis-operator/internal/testing/given"
 )
 
-func minReplicas(m int32) given.Option { return func(n *state.Node) { n.Redis.MinReplicas = m } }
-
 // lags makes the primary say that it has not heard the replica for so many seconds.
 func lags(replica string, seconds int64) func(*state.Snapshot) {
 	return func(s *state.Snapshot) {

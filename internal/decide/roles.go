@@ -66,34 +66,45 @@ func keep(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
 // The history of a promoted node is known before it is on record, since it keeps the recorded one as its second. That of a
 // primary without replicas is not (Redis gives it a new one when the first attaches), so it is recorded first.
 func install(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
-	if !s.SliceLeadsTo(primary) {
-		slice := resources.PrimarySlice(&s.Want, &primary.Pod)
-		if mine(s, state.ObjectKey{Kind: "EndpointSlice", Name: slice.Name}, p) {
-			p.Add(plan.Safety, plan.PointService{Pod: primary.Pod.Name, Slice: slice}, plan.CodeLeadService,
-				"the Service does not lead to %s alone", primary.Pod.Name)
-		}
-	}
+	leadService(s, primary, p)
 	promoted := s.Claim != nil && s.Claim.Epoch == c.Epoch && primary.Redis.Role == state.RolePrimary
 	if promoted && c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID != primary.Redis.ReplicationID2 {
 		recordHistory(s, primary, c, p)
 	}
-	var strangers []cachev1.ClaimedPod
+	attachAll(s, primary, c, p)
+	if !promoted || c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID == primary.Redis.ReplicationID2 {
+		recordHistory(s, primary, c, p)
+	}
+}
+
+// leadService makes the Service lead to the primary alone.
+func leadService(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
+	if s.SliceLeadsTo(primary) {
+		return
+	}
+	slice := resources.PrimarySlice(&s.Want, &primary.Pod)
+	if mine(s, state.ObjectKey{Kind: "EndpointSlice", Name: slice.Name}, p) {
+		p.Add(plan.Safety, plan.PointService{Pod: primary.Pod.Name, Slice: slice}, plan.CodeLeadService,
+			"the Service does not lead to %s alone", primary.Pod.Name)
+	}
+}
+
+// attachAll lets every node follow that should and does not, once it is on record.
+func attachAll(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	var newcomers []cachev1.ClaimedPod
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; mustAttach(n, primary, c) && !isAttached(c, n) {
-			strangers = append(strangers, claimedPod(n))
+			newcomers = append(newcomers, claimedPod(n))
 		}
 	}
-	sortByUID(strangers)
-	if len(strangers) > 0 {
-		p.Add(plan.Safety, plan.RecordAttached{Epoch: c.Epoch, Pods: strangers}, plan.CodeAttach, "%d pods are about to copy from %s", len(strangers), primary.Pod.Name)
+	sortByUID(newcomers)
+	if len(newcomers) > 0 {
+		p.Add(plan.Safety, plan.RecordAttached{Epoch: c.Epoch, Pods: newcomers}, plan.CodeAttach, "%d pods are about to copy from %s", len(newcomers), primary.Pod.Name)
 	}
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; mustAttach(n, primary, c) {
 			attach(s, n, primary, c, p)
 		}
-	}
-	if !promoted || c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID == primary.Redis.ReplicationID2 {
-		recordHistory(s, primary, c, p)
 	}
 }
 

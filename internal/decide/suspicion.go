@@ -23,10 +23,11 @@ type verdict struct {
 
 // judge tells whether the claimed primary may be replaced; what is waited for is in the plan.
 func judge(s *state.Snapshot, now time.Time, p *plan.Plan) verdict {
-	n, since, what := s.Claimed(), lostAt(s), ""
+	n, since := s.Claimed(), lostAt(s)
 	if why, dead := s.CertainlyDead(now); dead {
 		return verdict{lost: true, dead: true, why: why, since: since}
 	}
+	what := "it is silent"
 	switch {
 	case n == nil:
 		what = "its pod is gone, and whether its process ended is not certain"
@@ -38,9 +39,7 @@ func judge(s *state.Snapshot, now time.Time, p *plan.Plan) verdict {
 			return verdict{}
 		}
 		return verdict{lost: true, why: "nothing listens at its address", since: since}
-	case n.Link == state.LinkSilent:
-		what = "it is silent"
-	default:
+	case n.Link != state.LinkSilent:
 		return verdict{} // not asked yet, loading, or it refuses the operator (said elsewhere)
 	}
 	silent := now.Sub(since)
