@@ -10,6 +10,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True when something stands in the way that does not pass by itself; reason and message say what to do.
 	ConditionDegraded = "Degraded"
+	// ConditionDataAtRisk is True while fewer replicas than half of spec.size must confirm a write: the loss of one node may then take
+	// writes with it that WAIT had confirmed.
+	ConditionDataAtRisk = "DataAtRisk"
 )
 
 // Reasons of the conditions.
@@ -54,6 +57,14 @@ const (
 	ReasonAmbiguousHistory = "AmbiguousHistory"
 	// ReasonAccessDenied (Degraded): a node refuses the operator's own user.
 	ReasonAccessDenied = "AccessDenied"
+	// ReasonNoHealthyReplica (Degraded): the primary is to move, and no replica is in sync to take over.
+	ReasonNoHealthyReplica = "NoHealthyReplica"
+	// ReasonQuorumMet (DataAtRisk): as many replicas as wanted must confirm a write.
+	ReasonQuorumMet = "QuorumMet"
+	// ReasonQuorumBelowTarget (DataAtRisk): too few replicas are in sync to demand that as many confirm a write.
+	ReasonQuorumBelowTarget = "QuorumBelowTarget"
+	// ReasonSingleNode (DataAtRisk): spec.size is 1, so there is no replica.
+	ReasonSingleNode = "SingleNode"
 	// ReasonStepFailed (Degraded): a step of the operator fails again and again; the message has the step and the error.
 	ReasonStepFailed = "StepFailed"
 )

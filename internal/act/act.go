@@ -35,7 +35,8 @@ type Nodes interface {
 	// if the pod's Redis is not, or no longer, the process with that run id.
 	Do(ctx context.Context, uid types.UID, runID string, f func(ctx context.Context, n *redis.Node) error) error
 	NoteAccess(uid types.UID, runID, hash string)
-	NoteReplication(uid types.UID, runID string, epoch int64)
+	NoteReplication(uid types.UID, runID string, generation int64)
+	NoteOperatorGeneration(uid types.UID, runID string, generation int64)
 	Observations(owner types.NamespacedName) map[types.UID]monitor.Observation
 }
 
@@ -113,30 +114,68 @@ func (a *Actor) step(ctx context.Context, on *subject, lane plan.LaneName, step 
 // do finds the code of an action.
 func (a *Actor) do(ctx context.Context, on *subject, action plan.Action) error {
 	switch action := action.(type) {
-	case plan.WriteClaim:
-		return a.writeClaim(ctx, on, action)
-	case plan.RecordHistory:
-		return a.recordHistory(ctx, on, action)
-	case plan.Freeze:
-		return a.freeze(ctx, action)
-	case plan.Promote:
-		return a.promote(ctx, on, action)
-	case plan.OpenReplication:
-		return a.openReplication(ctx, on, action)
-	case plan.Attach:
-		return a.attach(ctx, on, action)
-	case plan.PointService:
-		return a.pointService(ctx, on, action)
 	case plan.CreateSeed:
 		return a.createSeed(ctx, on)
 	case plan.Apply:
 		return a.apply(ctx, on, action)
 	case plan.Delete:
 		return a.delete(ctx, on, action)
+	case plan.PointService:
+		return a.pointService(ctx, on, action)
 	case plan.PatchPod:
 		return a.patchPod(ctx, on, action)
 	case plan.SetGate:
 		return a.setGate(ctx, on, action)
+	case plan.ForgetSwitchover:
+		return a.forgetSwitchover(ctx, on, action)
+	case plan.WriteClaim, plan.TakeOver, plan.RecordAttached, plan.RecordQuorum, plan.RecordHistory, plan.Leave:
+		return a.doClaim(ctx, on, action)
+	}
+	return a.doNode(ctx, on, action)
+}
+
+// doClaim finds the code of an action that writes the claim.
+func (a *Actor) doClaim(ctx context.Context, on *subject, action plan.Action) error {
+	switch action := action.(type) {
+	case plan.WriteClaim:
+		return a.writeClaim(ctx, on, action)
+	case plan.TakeOver:
+		return a.takeOver(ctx, on, action)
+	case plan.RecordAttached:
+		return a.recordAttached(ctx, on, action)
+	case plan.RecordQuorum:
+		return a.recordQuorum(ctx, on, action)
+	case plan.RecordHistory:
+		return a.recordHistory(ctx, on, action)
+	case plan.Leave:
+		return a.leave(ctx, on, action)
+	}
+	return fmt.Errorf("no code for action %T", action)
+}
+
+// doNode finds the code of an action on a node's Redis.
+func (a *Actor) doNode(ctx context.Context, on *subject, action plan.Action) error {
+	switch action := action.(type) {
+	case plan.SetOperatorPassword:
+		return a.setOperatorPassword(ctx, on, action)
+	case plan.Freeze:
+		return a.freeze(ctx, action)
+	case plan.Demote:
+		return a.demote(ctx, action)
+	case plan.HandOver:
+		return a.handOver(ctx, on, action)
+	case plan.Promote:
+		return a.promote(ctx, on, action)
+	case plan.OpenReplication:
+		return a.openReplication(ctx, on, action)
+	case plan.SetQuorum:
+		return a.setQuorum(ctx, on, action)
+	case plan.Attach:
+		return a.attach(ctx, on, action)
+	case plan.CloseReplicas:
+		return a.closeReplicas(ctx, action)
+	case plan.CloseClients:
+		return a.closeClients(ctx, on, action)
 	case plan.SetAccess:
 		return a.setAccess(ctx, action)
 	}

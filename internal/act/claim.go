@@ -20,7 +20,13 @@ func (a *Actor) writeClaim(ctx context.Context, on *subject, action plan.WriteCl
 	if !equality.Semantic.DeepEqual(on.resource.Status.Claim, action.Old) {
 		return notNow("the claim is not the one that the decision read")
 	}
-	return a.patchClaim(ctx, on, &action.New)
+	if err := a.patchClaim(ctx, on, &action.New); err != nil {
+		return err
+	}
+	if action.Old == nil {
+		a.Credentials.TookOver(on.snapshot.Want.UID, action.New.OperatorGeneration)
+	}
+	return nil
 }
 
 // recordHistory reads the replication id that the primary has now, and writes it into the claim.
@@ -49,6 +55,24 @@ func (a *Actor) patchClaim(ctx context.Context, on *subject, claim *cachev1.Clai
 	err := a.Writer.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}), client.FieldOwner(fieldManager))
 	if err != nil {
 		return fmt.Errorf("recording epoch %d for %s: %w", claim.Epoch, claim.Primary.Name, err)
+	}
+	on.resource = next
+	a.Written.Wrote("RedisCluster", next)
+	return nil
+}
+
+// +kubebuilder:rbac:groups=cache.example.com,resources=redisclusters,verbs=patch
+
+// forgetSwitchover removes the annotation by which a person asked for another primary, if it still has that value.
+func (a *Actor) forgetSwitchover(ctx context.Context, on *subject, action plan.ForgetSwitchover) error {
+	if on.resource.Annotations[cachev1.AnnotationSwitchover] != action.Wanted {
+		return errAlready
+	}
+	next := on.resource.DeepCopy()
+	delete(next.Annotations, cachev1.AnnotationSwitchover)
+	patch := client.MergeFromWithOptions(on.resource, client.MergeFromWithOptimisticLock{})
+	if err := a.Writer.Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("removing the annotation %s: %w", cachev1.AnnotationSwitchover, err)
 	}
 	on.resource = next
 	a.Written.Wrote("RedisCluster", next)

@@ -157,7 +157,7 @@ func (a *Actor) adoptSeed(ctx context.Context, on *subject, secret *corev1.Secre
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return fmt.Errorf("reading Secret %s: %w", secret.Name, err)
 	}
-	if !metav1.IsControlledBy(secret, on.resource) {
+	if owner := metav1.GetControllerOf(secret); owner != nil && owner.UID != on.resource.UID {
 		return &plan.NameConflictError{Kind: "Secret", Name: secret.Name}
 	}
 	if len(secret.Data[plan.SeedKey]) == 0 {

@@ -49,6 +49,9 @@ func strip(in any) (any, error) {
 	switch typed := o.(type) {
 	case *corev1.ConfigMap:
 		typed.Data, typed.BinaryData = nil, nil
+	case *corev1.Node:
+		typed.Annotations, typed.Labels = nil, nil
+		typed.Spec, typed.Status = corev1.NodeSpec{Unschedulable: typed.Spec.Unschedulable}, corev1.NodeStatus{}
 	case *corev1.Pod:
 		typed.Spec = corev1.PodSpec{NodeName: typed.Spec.NodeName, Containers: ports(typed.Spec.Containers)}
 	}

@@ -34,12 +34,28 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Metrics  *Metrics
 	Now      func() time.Time
+	// Leads is closed once this operator may act; until then it only looks, so that it knows all nodes when it takes over.
+	Leads <-chan struct{}
+}
+
+// leads tells whether this operator may act.
+func (r *Reconciler) leads() bool {
+	select {
+	case <-r.Leads:
+		return true
+	default:
+		return false
+	}
 }
 
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile looks, decides and acts until nothing is left to do, then reports.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if !r.leads() {
+		_, _, err := r.Observer.Observe(ctx, request.NamespacedName)
+		return ctrl.Result{}, err
+	}
 	var p plan.Plan
 	var done plan.Outcome
 	for range maxRounds {
@@ -49,6 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		if resource == nil {
 			r.Metrics.forget(request.NamespacedName)
+			r.Actor.Release(ctx, r.Observer.Left(ctx, request.NamespacedName))
 			return ctrl.Result{}, nil
 		}
 		p = decide.Decide(snapshot, r.Now())
@@ -75,8 +92,9 @@ func (r *Reconciler) report(ctx context.Context, resource *cachev1.RedisCluster,
 	}
 	for _, event := range report.Events(in, status) {
 		r.Recorder.Eventf(resource, nil, event.Type(), event.Reason, eventAction, "%s", event.Message)
+		r.Metrics.changed(client.ObjectKeyFromObject(resource), event)
 	}
-	r.Metrics.observe(client.ObjectKeyFromObject(resource), status.Phase)
+	r.Metrics.observe(client.ObjectKeyFromObject(resource), s, status.Phase)
 	if err := done.Err(); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
 	}

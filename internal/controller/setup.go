@@ -44,10 +44,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, wakes <-chan event.Gener
 		Watches(&corev1.ConfigMap{}, byLabel).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel).
 		Watches(&discoveryv1.EndpointSlice{}, byLabel).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(resourcesOnNode(mgr.GetCache())), builder.WithPredicates(cordoned())).
 		WatchesMetadata(&corev1.Secret{}, r.forgetting(handler.EnqueueRequestsFromMapFunc(r.resourcesOfSecret(mgr.GetCache())))).
 		WatchesRawSource(source.Channel(wakes, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NeedLeaderElection:      new(false), // a standby looks, and does no more
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](shortestPause, longestPause),
 		}).
 		Complete(r)
@@ -64,7 +66,8 @@ func specOrStatus() predicate.Predicate {
 		}
 		return before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!sameStatus(before, after) ||
-			before.Annotations[cachev1.AnnotationConfirmDead] != after.Annotations[cachev1.AnnotationConfirmDead]
+			before.Annotations[cachev1.AnnotationConfirmDead] != after.Annotations[cachev1.AnnotationConfirmDead] ||
+			before.Annotations[cachev1.AnnotationSwitchover] != after.Annotations[cachev1.AnnotationSwitchover]
 	}}
 }
 
@@ -91,6 +94,36 @@ func (r *Reconciler) resourcesOfSecret(cache client.Reader) handler.MapFunc {
 		for i := range list.Items {
 			if secret := list.Items[i].Spec.PasswordSecret; secret != nil && secret.Name == o.GetName() {
 				found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+			}
+		}
+		return found
+	}
+}
+
+// cordoned lets a Kubernetes node through when it is cordoned or no longer is.
+func cordoned() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isBefore := e.ObjectOld.(*corev1.Node)
+			after, isAfter := e.ObjectNew.(*corev1.Node)
+			return isBefore && isAfter && before.Spec.Unschedulable != after.Spec.Unschedulable
+		},
+	}
+}
+
+// resourcesOnNode finds the resources that have pods on a Kubernetes node.
+func resourcesOnNode(cache client.Reader) handler.MapFunc {
+	return func(ctx context.Context, node client.Object) []reconcile.Request {
+		var pods corev1.PodList
+		if err := cache.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+			return nil // the cache ends only with the operator
+		}
+		var found []reconcile.Request
+		for i := range pods.Items {
+			if pods.Items[i].Spec.NodeName == node.GetName() {
+				found = append(found, resourceOf(ctx, &pods.Items[i])...)
 			}
 		}
 		return found

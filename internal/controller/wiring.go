@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -50,9 +52,38 @@ func Wire(mgr ctrl.Manager, dial redis.Dialer, registry prometheus.Registerer, w
 		Recorder: mgr.GetEventRecorder("redis-operator"),
 		Metrics:  own,
 		Now:      time.Now,
+		Leads:    mgr.Elected(),
+	}
+	// The controller makes this informer too, but perhaps later than this operator begins to lead.
+	if _, err := mgr.GetCache().GetInformer(context.Background(), &cachev1.RedisCluster{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("watching the resources: %w", err)
+	}
+	if err := mgr.Add(takingOver{mgr.GetClient(), wakes}); err != nil {
+		return fmt.Errorf("registering the start of leading: %w", err)
 	}
 	if err := reconciler.SetupWithManager(mgr, wakes, workers); err != nil {
 		return fmt.Errorf("registering the controller: %w", err)
+	}
+	return nil
+}
+
+// takingOver has every resource looked at once this operator leads. It runs when that begins.
+type takingOver struct {
+	cache client.Reader
+	wakes chan<- event.GenericEvent
+}
+
+// Start implements manager.Runnable.
+func (t takingOver) Start(ctx context.Context) error {
+	var all cachev1.RedisClusterList
+	if err := t.cache.List(ctx, &all); err != nil {
+		return fmt.Errorf("listing the resources: %w", err)
+	}
+	for i := range all.Items {
+		select {
+		case t.wakes <- event.GenericEvent{Object: &all.Items[i]}:
+		case <-ctx.Done():
+		}
 	}
 	return nil
 }

@@ -19,19 +19,19 @@ const (
 	// ReplicationUser is the ACL user by which replicas log in to their primary.
 	ReplicationUser = "replication"
 
-	// operatorGeneration is the generation of the operator's password; it grows when passwords are rotated.
-	operatorGeneration = 1
-	seedBytes          = 32
+	seedBytes = 32
 )
 
 // Store holds the seeds by the UID of the resource.
 type Store struct {
 	mu    sync.Mutex
 	seeds map[types.UID][]byte
+	// taken has the generation of the operator's password by which this operator took a resource over.
+	taken map[types.UID]int64
 }
 
 // NewStore makes an empty store.
-func NewStore() *Store { return &Store{seeds: map[types.UID][]byte{}} }
+func NewStore() *Store { return &Store{seeds: map[types.UID][]byte{}, taken: map[types.UID]int64{}} }
 
 // Remember keeps the seed of a resource.
 func (s *Store) Remember(resource types.UID, seed []byte) {
@@ -65,16 +65,40 @@ func (s *Store) Forget(resource types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.seeds, resource)
+	delete(s.taken, resource)
 }
 
-// OperatorPassword is the password of the operator's own user.
-func (s *Store) OperatorPassword(resource types.UID) string {
-	return s.derive(resource, OperatorUser, operatorGeneration)
+// TookOver remembers that this operator recorded that generation of its password.
+func (s *Store) TookOver(resource types.UID, generation int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken[resource] = generation
 }
 
-// ReplicationPassword is the password by which replicas log in during an epoch.
-func (s *Store) ReplicationPassword(resource types.UID, epoch int64) string {
-	return s.derive(resource, ReplicationUser, epoch)
+// WasOvertaken tells whether this operator took a resource over, and another one did after it.
+func (s *Store) WasOvertaken(resource types.UID, generation int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken, has := s.taken[resource]
+	return has && taken < generation
+}
+
+// HasTakenOver tells whether it was this operator that recorded that generation.
+func (s *Store) HasTakenOver(resource types.UID, generation int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken, has := s.taken[resource]
+	return has && taken == generation
+}
+
+// OperatorPassword is the password of the operator's own user in a generation; nodes boot with that of generation 0.
+func (s *Store) OperatorPassword(resource types.UID, generation int64) string {
+	return s.derive(resource, OperatorUser, generation+1)
+}
+
+// ReplicationPassword is the password by which replicas log in during a generation.
+func (s *Store) ReplicationPassword(resource types.UID, generation int64) string {
+	return s.derive(resource, ReplicationUser, generation)
 }
 
 func (s *Store) derive(resource types.UID, user string, generation int64) string {

@@ -15,11 +15,11 @@ func TestPasswordsAreDerivedFromTheSeed(t *testing.T) {
 	other.Remember("r", seed)
 	other.Remember("q", []byte("another"))
 
-	assert.Equal(t, one.OperatorPassword("r"), other.OperatorPassword("r"), "two operators with one seed know the same passwords")
+	assert.Equal(t, one.OperatorPassword("r", 0), other.OperatorPassword("r", 0), "two operators with one seed know the same passwords")
 	assert.Equal(t, one.ReplicationPassword("r", 7), other.ReplicationPassword("r", 7))
 	all := map[string]bool{}
 	for _, password := range []string{
-		other.OperatorPassword("r"), other.OperatorPassword("q"), other.ReplicationPassword("r", 1), other.ReplicationPassword("r", 2),
+		other.OperatorPassword("r", 0), other.OperatorPassword("q", 0), other.ReplicationPassword("r", 1), other.ReplicationPassword("r", 2),
 		other.ReplicationPassword("q", 1),
 	} {
 		assert.GreaterOrEqual(t, len(password), 32)

@@ -14,11 +14,12 @@ import (
 //     one that still is the recorded one;
 //  2. the highest offset in it;
 //  3. a pod that is not being deleted;
-//  4. a pod of the newest revision, so that a rollout does not move the primary twice;
-//  5. the smallest UID, so that two operators choose alike.
+//  4. a pod of the current revision, so that a rollout does not move the primary twice;
+//  5. on a machine that is not cordoned;
+//  6. the smallest UID, so that two operators choose alike.
 //
 // Offsets of nodes without a recorded history do not compare; with a nil claim, criteria 1 and 2 are left out.
-func bestCandidate(nodes []*state.Node, c *cachev1.Claim, newest string) *state.Node {
+func bestCandidate(s *state.Snapshot, nodes []*state.Node, c *cachev1.Claim) *state.Node {
 	return slices.MinFunc(nodes, func(a, b *state.Node) int {
 		if c != nil {
 			if order := cmp.Or(
@@ -30,7 +31,8 @@ func bestCandidate(nodes []*state.Node, c *cachev1.Claim, newest string) *state.
 		}
 		return cmp.Or(
 			compareBool(a.Pod.Terminating, b.Pod.Terminating),
-			-compareBool(a.Pod.Revision == newest, b.Pod.Revision == newest),
+			-compareBool(isCurrent(s, a), isCurrent(s, b)),
+			compareBool(s.Machines[a.Pod.NodeName].Cordoned, s.Machines[b.Pod.NodeName].Cordoned),
 			cmp.Compare(a.Pod.UID, b.Pod.UID),
 		)
 	})
@@ -45,18 +47,4 @@ func compareBool(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// newestRevision is the revision of the youngest pod.
-func newestRevision(s *state.Snapshot) string {
-	var newest *state.Pod
-	for i := range s.Nodes {
-		if pod := &s.Nodes[i].Pod; newest == nil || pod.Created.After(newest.Created) {
-			newest = pod
-		}
-	}
-	if newest == nil {
-		return ""
-	}
-	return newest.Revision
 }

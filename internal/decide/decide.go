@@ -14,13 +14,18 @@ import (
 // Decide makes the plan for a snapshot at a moment.
 func Decide(s *state.Snapshot, now time.Time) plan.Plan {
 	var p plan.Plan
-	if s.Want.Deleting || s.Want.Spec.Paused {
+	if s.Want.Deleting {
+		release(s, &p)
+		return p
+	}
+	if s.Want.Spec.Paused {
 		return p
 	}
 	roles(s, now, &p)
+	takeOver(s, now, &p)
 	objects(s, &p)
 	gates(s, now, &p)
-	marks(s, &p)
+	marks(s, now, &p)
 	access(s, &p)
 	return p
 }

@@ -65,9 +65,13 @@ func TestDecideAsksToBeWoken(t *testing.T) {
 		"never in a settled world":                    {given.Replicated(2).Primary("a").Replica("b"), "0s"},
 		"when a silent primary becomes suspect":       {given.Replicated(2).Primary("a", given.Silent(3e9)).Replica("b", given.LinkDown(3e9)), "2s"},
 		"soon while a replica is about to catch up":   {given.Replicated(2).Primary("a").Replica("b", given.Offset(1), given.GateClosed()), "100ms"},
-		"when the gate of a silent replica must shut": {given.Replicated(2).Primary("a").Replica("b", given.Silent(1e9)), "3s"},
-		"when the pod of the primary is long gone": {
-			given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(1e9)).Departed(state.Departed{Since: given.Now.Add(-30e9)}), "15.001s",
+		"when the gate of a silent replica must shut": {given.Replicated(1).Primary("a").Replica("b", given.Silent(2900e6)).Attached(0), "3s"},
+		"when a replica that nobody hears must leave": {given.Replicated(3).Primary("a").Replica("b").Replica("c", given.Silent(1500e6)).With(unlisted("c")), "500ms"},
+		"when the pod of the primary becomes suspect": {
+			given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(1e9)).Departed(state.Departed{Since: given.Now.Add(-3e9)}).Attached(1, "b"), "2s",
+		},
+		"when a silent primary has ceased to acknowledge": {
+			given.Replicated(2).Primary("a", given.Silent(60e9)).Frozen("b", given.FrozenFor(3e9)), "2s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

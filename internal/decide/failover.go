@@ -9,30 +9,36 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
+// acknowledgesFor is how long after its replicas are frozen a primary that cannot be reached may acknowledge: its max lag, a
+// second since the lag is counted in whole ones, and one since it counts once a second.
+func acknowledgesFor(s *state.Snapshot) time.Duration { return s.MaxLag() + 2*time.Second }
+
 // failover replaces a claimed primary that does not answer as such.
 //
-// The primary acknowledges without waiting for replicas, so a write that some replica confirmed may be on any one of them.
-// Hence, under the policy Safe: only when the primary is certainly dead, and only when every other node is frozen and asked.
-// With size 3, primary dead and one replica unreachable, the write may be on the unreachable one alone.
+// A write that quorum replicas confirmed is on at least one of those frozen, once fewer than quorum are neither frozen nor dead
+// (R + W > N: the frozen and the confirming overlap). And from then on the old primary cannot have another one confirmed.
 func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
-	why, mayReplace := giveUp(s, now, p)
-	if !mayReplace {
+	v := judge(s, now, p)
+	if !v.lost {
 		return
 	}
-	missing := unaccounted(s, s.Claimed())
-	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
 	if n := restartedAlone(s); n != nil {
-		keepAlone(s, n, missing, why, p)
+		keepAlone(s, n, v, now, p)
 		return
 	}
 	if len(s.Nodes) > 1 && bootRoles(s, nil, p) {
 		return // or a process could start as a primary that is not the claimed one, while the Service still leads to it
 	}
-	if id := heirs(s); id != "" {
-		if len(missing) > 0 && !bestEffort {
-			waitFor(s, missing, why, p)
-			return // those missing may have what is on record; and what is frozen does not tell any more whose heir it is
+	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
+	missing := missing(s, v, now)
+	if len(missing) > 0 && (!bestEffort || len(candidates(s)) == 0 && heirs(s) == "") {
+		waitFor(s, missing, v, now, p)
+		if !v.dead {
+			pointBack(s, p)
 		}
+		return // and nobody is frozen for nothing
+	}
+	if id := heirs(s); id != "" {
 		next := *s.Claim
 		next.ReplicationID = id
 		p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: next}, plan.CodeNewHistory, "the replicas of %s have a history that is not on record", s.Claim.Primary.Name)
@@ -40,20 +46,95 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	if freezeAll(s, s.Claimed(), p) > 0 {
 		return // offsets read before the freeze are stale; the next look decides
 	}
-	candidates := candidates(s)
-	if len(missing) > 0 && (!bestEffort || len(candidates) == 0) {
-		waitFor(s, missing, why, p)
+	if v.mayAcknowledge && waits(s, now, p) {
 		return
 	}
-	if len(candidates) == 0 {
-		promoteOlder(s, now, why, p)
+	elect(s, v, now, p)
+}
+
+// elect promotes the best of those that are frozen.
+func elect(s *state.Snapshot, v verdict, now time.Time, p *plan.Plan) {
+	found := candidates(s)
+	if len(found) == 0 {
+		promoteOlder(s, v, now, p)
 		return
 	}
-	best := bestCandidate(candidates, s.Claim, newestRevision(s))
-	epoch := nextEpoch(s)
-	claim(s, best, epoch, s.Claim.ReplicationID, plan.CodeFailover, "primary %s is lost (%s); %s has the newest data",
-		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
-	promote(s, best, epoch, plan.CodeFailover, p)
+	best := bestCandidate(s, found, s.Claim)
+	claim(s, best, now, best.Redis.ReplicationID, plan.CodeFailover, "primary %s is lost (%s); %s has the newest data",
+		[]any{s.Claim.Primary.Name, v.why, best.Pod.Name}, p)
+	promote(s, best, now, plan.CodeFailover, p)
+}
+
+// missing names those of whom too many are neither frozen, nor could be, nor certainly dead; nobody where enough are.
+//
+// Enough is: fewer than quorum are missing; or nobody is, and the primary is dead. (Without a quorum the primary acknowledges
+// alone, so that its own death must be certain.) Where nobody is attached, or nobody that answers has the recorded data, every
+// other pod counts: it may be the one that has them.
+func missing(s *state.Snapshot, v verdict, now time.Time) []string {
+	names, enough := unfrozen(s, now), int(s.Claim.Quorum)
+	if len(s.Claim.Attached) == 0 || len(candidates(s)) == 0 {
+		names, enough = allUnaccounted(s, now), 0
+	}
+	switch {
+	case len(names) < enough:
+		return nil
+	case len(names) == 0 && !v.dead:
+		return []string{s.Claim.Primary.Name}
+	}
+	return names
+}
+
+// unfrozen names the attached that can neither be frozen now nor are certainly dead.
+func unfrozen(s *state.Snapshot, now time.Time) []string {
+	var names []string
+	for i := range s.Claim.Attached {
+		pod := &s.Claim.Attached[i]
+		if n := s.NodeByUID(pod.UID); (n == nil || !n.Answers() || n.Redis.Loading) && !s.EndedForCertain(pod, now) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds.
+func allUnaccounted(s *state.Snapshot, now time.Time) []string {
+	names := unaccounted(s, s.Claimed())
+	for i := range s.Claim.Attached {
+		if pod := &s.Claim.Attached[i]; s.NodeByUID(pod.UID) == nil && !s.EndedForCertain(pod, now) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// waits tells whether the old primary may still acknowledge writes to clients on its side of a partition.
+func waits(s *state.Snapshot, now time.Time, p *plan.Plan) bool {
+	var last time.Time
+	for i := range s.Claim.Attached {
+		if n := s.NodeByUID(s.Claim.Attached[i].UID); n != nil && n.Answers() && n.FencedSince.After(last) {
+			last = n.FencedSince
+		}
+	}
+	left := acknowledgesFor(s) - now.Sub(last)
+	if left <= 0 {
+		return false
+	}
+	p.WakeWithin(left)
+	return true
+}
+
+// pointBack lets attached nodes that were frozen follow the primary again, where there are too few of them to replace it: if it
+// still runs, it needs them.
+func pointBack(s *state.Snapshot, p *plan.Plan) {
+	primary := s.Claimed()
+	if primary == nil || !primary.IsClaimedProcess(s.Claim) {
+		return
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n != primary && n.Answers() && n.Fenced() && s.IsAttached(n.Pod.UID) && n.HasData(s.Claim) {
+			attach(s, n, primary, s.Claim, p)
+		}
+	}
 }
 
 // candidates are the nodes that answer and have data of the recorded history.
@@ -69,34 +150,53 @@ func candidates(s *state.Snapshot) []*state.Node {
 
 // promoteOlder promotes, where nobody has the recorded history, the best of those that have an older one: a primary may die
 // before anyone copied from it. Only where there is no data at all, not even at a primary that may come back, an empty node begins.
-func promoteOlder(s *state.Snapshot, now time.Time, why string, p *plan.Plan) {
+func promoteOlder(s *state.Snapshot, v verdict, now time.Time, p *plan.Plan) {
 	all := holders(s)
-	if _, dead := s.CertainlyDead(now); len(all) == 0 && !dead {
+	if len(all) == 0 && !v.dead {
 		p.Block(cachev1.ReasonPrimaryUnreachable, "primary %s is lost (%s), and no other pod holds data: waiting for it; if it is dead, annotate the resource with %s=%s",
-			s.Claim.Primary.Name, why, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
+			s.Claim.Primary.Name, v.why, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
 		return
 	}
 	if len(all) == 0 {
-		bootstrap(s, plan.CodeDataLost, "primary "+s.Claim.Primary.Name+" is lost ("+why+") and no other pod holds data", p)
+		bootstrap(s, now, plan.CodeDataLost, "primary "+s.Claim.Primary.Name+" is lost ("+v.why+") and no other pod holds data", p)
 		return
 	}
 	record := commonHistory(all)
 	if record == nil {
 		p.Block(cachev1.ReasonAmbiguousHistory, "primary %s is lost (%s), and %s hold older data of different histories; delete the pods whose data may go",
-			s.Claim.Primary.Name, why, strings.Join(podNames(all), ", "))
+			s.Claim.Primary.Name, v.why, strings.Join(podNames(all), ", "))
 		return
 	}
-	best, epoch := bestCandidate(all, record, newestRevision(s)), nextEpoch(s)
-	claim(s, best, epoch, record.ReplicationID, plan.CodeFailover, "primary %s is lost (%s), before anyone had copied from it; %s has the newest data that is left",
-		[]any{s.Claim.Primary.Name, why, best.Pod.Name}, p)
-	promote(s, best, epoch, plan.CodeFailover, p)
+	best := bestCandidate(s, all, record)
+	claim(s, best, now, best.Redis.ReplicationID, plan.CodeFailover, "primary %s is lost (%s), before anyone had copied from it; %s has the newest data that is left",
+		[]any{s.Claim.Primary.Name, v.why, best.Pod.Name}, p)
+	promote(s, best, now, plan.CodeFailover, p)
 }
 
+// worthTelling is how long a wait must last to be told.
+const worthTelling = time.Second
+
+// missingLook is when to look again at who is missing: that the pod of one has been gone for long enough wakes nobody.
+const missingLook = 5 * time.Second
+
 // waitFor tells who must answer before anyone is promoted.
-func waitFor(s *state.Snapshot, missing []string, why string, p *plan.Plan) {
+func waitFor(s *state.Snapshot, missing []string, v verdict, now time.Time, p *plan.Plan) {
+	if young := now.Sub(v.since); young < worthTelling {
+		p.WakeWithin(worthTelling - young) // mostly the kubelet's word is about to come
+		return
+	}
+	p.WakeWithin(missingLook)
+	confirm := cachev1.AnnotationConfirmDead + "=" + s.Claim.Primary.Name
+	if len(missing) == 1 && missing[0] == s.Claim.Primary.Name {
+		p.Block(cachev1.ReasonPrimaryUnreachable,
+			"primary %s is lost (%s), and it may still run and hold writes that nobody else has; if it is dead, annotate the resource with %s, or set spec.failover.policy to BestEffort",
+			s.Claim.Primary.Name, v.why, confirm)
+		return
+	}
 	p.Block(cachev1.ReasonReplicasUnaccounted,
-		"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; spec.failover.policy BestEffort goes on without, at the price of what only they have",
-		s.Claim.Primary.Name, why, strings.Join(missing, ", "))
+		"primary %s is lost (%s), and %s may hold newer data: waiting for an answer; if dead, annotate the resource with %s=%s; "+
+			"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+		s.Claim.Primary.Name, v.why, strings.Join(missing, ", "), cachev1.AnnotationConfirmDead, strings.Join(missing, ","))
 }
 
 // heirs finds the replication id of the nodes that copied from the lost primary, if it is not the recorded one; else it is empty.
@@ -116,7 +216,7 @@ func heirs(s *state.Snapshot) string {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		copied := n.Answers() && n.Redis.Role == state.RoleReplica && n.Redis.PrimaryHost == s.Claim.Primary.IP &&
-			!n.Redis.Syncing && !n.Redis.Loading && n.Redis.Offset > blankOffset
+			!n.Redis.Syncing && !n.Redis.Loading && !n.Blank()
 		if copied && !n.HasData(s.Claim) {
 			return n.Redis.ReplicationID
 		}
@@ -142,64 +242,15 @@ func restartedAlone(s *state.Snapshot) *state.Node {
 }
 
 // keepAlone lets a node that restarted alone go on as the primary, once every other node has been asked; it serves meanwhile.
-func keepAlone(s *state.Snapshot, n *state.Node, missing []string, why string, p *plan.Plan) {
-	if len(missing) > 0 {
-		waitFor(s, missing, why, p)
+func keepAlone(s *state.Snapshot, n *state.Node, v verdict, now time.Time, p *plan.Plan) {
+	if missing := unaccounted(s, s.Claimed()); len(missing) > 0 {
+		waitFor(s, missing, v, now, p)
 		return
 	}
-	claim(s, n, nextEpoch(s), n.Redis.ReplicationID, plan.CodeDataLost, "%s was alone and started anew by itself, without data (%s)", []any{n.Pod.Name, why}, p)
+	claim(s, n, now, n.Redis.ReplicationID, plan.CodeDataLost, "%s was alone and started anew by itself, without data (%s)", []any{n.Pod.Name, v.why}, p)
 	// The line "replicaof no one" in a boot file leaves Redis trying to reach the fence once a second; this ends it.
 	p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s started as the primary by its boot role", n.Pod.Name)
-	promote(s, n, nextEpoch(s), plan.CodeDataLost, p)
-}
-
-// giveUp tells whether the claimed primary may be replaced, and why; if not, what is waited for is in the plan.
-func giveUp(s *state.Snapshot, now time.Time, p *plan.Plan) (why string, mayReplace bool) {
-	if why, dead := s.CertainlyDead(now); dead {
-		return why, true
-	}
-	timeout := time.Duration(s.Want.Spec.Failover.TimeoutSeconds) * time.Second
-	bestEffort := s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort
-	n := s.Claimed()
-	if n == nil {
-		return absent(s, now, timeout, p)
-	}
-	if n.Link != state.LinkSilent && n.Link != state.LinkRefused {
-		return "", false // not asked yet, loading, or it refuses the operator (said elsewhere)
-	}
-	if since := now.Sub(n.LinkSince); since < timeout {
-		p.WakeWithin(timeout - since)
-		return "", false
-	}
-	if witness := s.StillHears(n); witness != nil {
-		p.Block(cachev1.ReasonPrimaryUnreachable, "primary %s does not answer the operator, but %s still copies from it: it stays the primary", n.Pod.Name, witness.Pod.Name)
-		return "", false
-	}
-	if bestEffort {
-		return "silent for more than " + timeout.String(), true
-	}
-	p.Block(cachev1.ReasonPrimaryUnreachable,
-		"primary %s is silent, and it may still run and hold writes that nobody else has; if it is dead, annotate the resource with %s=%s, or set spec.failover.policy to BestEffort",
-		n.Pod.Name, cachev1.AnnotationConfirmDead, n.Pod.Name)
-	return "", false
-}
-
-// absent decides about a primary whose pod is gone without certainty that its process is.
-func absent(s *state.Snapshot, now time.Time, timeout time.Duration, p *plan.Plan) (why string, mayReplace bool) {
-	since := now.Sub(s.Departed[s.Claim.Primary.UID].Since)
-	if s.Want.Spec.Failover.Policy == cachev1.FailoverBestEffort {
-		if since >= timeout {
-			return "its pod has been gone for more than " + timeout.String(), true
-		}
-		p.WakeWithin(timeout - since)
-		return "", false
-	}
-	// What is left of it, since any look in between ends an earlier wake; after it, the machine is asked again as often.
-	p.WakeWithin(state.TerminationGrace - since%state.TerminationGrace + time.Millisecond)
-	p.Block(cachev1.ReasonPrimaryUnreachable,
-		"pod %s of the primary is gone, and whether its process ended is not certain; if it did, annotate the resource with %s=%s, or set spec.failover.policy to BestEffort",
-		s.Claim.Primary.Name, cachev1.AnnotationConfirmDead, s.Claim.Primary.Name)
-	return "", false
+	promote(s, n, now, plan.CodeDataLost, p)
 }
 
 // freezeAll plans to freeze every node that answers and is not yet frozen, but for one, and tells how many those are.
@@ -221,7 +272,7 @@ func freezeAll(s *state.Snapshot, except *state.Node, p *plan.Plan) int {
 func unaccounted(s *state.Snapshot, except *state.Node) []string {
 	var names []string
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n != except && (!n.Accounted() || (n.Answers() && n.Redis.Loading)) {
+		if n := &s.Nodes[i]; n != except && !s.Accounted(n) {
 			names = append(names, n.Pod.Name)
 		}
 	}

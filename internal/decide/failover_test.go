@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,9 +14,12 @@ var failsOverToB = []string{
 	"safety: claim epoch 2 for b (Failover)",
 	"safety: promote b in epoch 2 (Failover)",
 	"safety: lead the Service to b (LeadService)",
-	"safety: record the history of b (NewHistory)",
 	"safety: attach c to b (Attach)",
+	"safety: record the history of b (NewHistory)",
 }
+
+// failsOverToBAlone is the same where nobody is there to follow.
+var failsOverToBAlone = append(failsOverToB[:3:3], failsOverToB[4])
 
 var freezesBAndC = []string{"safety: freeze b (Freeze)", "safety: freeze c (Freeze)"}
 
@@ -49,7 +53,7 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		},
 		"a node whose Redis has never run holds nothing and is not waited for": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b").Creating("c"),
-			want:  failsOverToB[:4],
+			want:  failsOverToBAlone,
 		},
 		"where nobody else has data, an empty one begins, and that is told as a loss": {
 			given: given.Replicated(2).Primary("a", given.Ended()).Started("b"),
@@ -64,7 +68,7 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		// were taken for empty, and an empty node emptied them.
 		"where it died before anyone had copied from it, the best of the older data go on": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older, given.Offset(990)).Frozen("c", older, given.Offset(980)).Started("d"),
-			want:  append(append([]string{}, failsOverToB...), "safety: attach d to b (Attach)"),
+			want:  append(append([]string{}, failsOverToB[:4]...), "safety: attach d to b (Attach)", failsOverToB[4]),
 		},
 		"but of older data of different histories none is chosen": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older).Frozen("c", given.Data("another", "")),
@@ -83,8 +87,8 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: claim epoch 2 for b (Failover)",
 				"safety: promote b in epoch 2 (Failover)",
 				"safety: lead the Service to b (LeadService)",
-				"safety: record the history of b (NewHistory)",
 				"safety: attach a to b (Attach)",
+				"safety: record the history of b (NewHistory)",
 			},
 		},
 		"having restarted as the only one, it is given the role again, and that is told as a loss": {
@@ -119,8 +123,8 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: claim epoch 2 for a (DataLost)",
 				"safety: freeze a (Freeze)",
 				"safety: promote a in epoch 2 (DataLost)",
-				"safety: record the history of a (NewHistory)",
 				"safety: attach b to a (Attach)",
+				"safety: record the history of a (NewHistory)",
 			},
 		},
 		"and if its boot role has been taken back since (found by the simulation: it had taken writes while the operator was cut off)": {
@@ -129,15 +133,15 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 				"safety: claim epoch 2 for a (DataLost)",
 				"safety: freeze a (Freeze)",
 				"safety: promote a in epoch 2 (DataLost)",
-				"safety: record the history of a (NewHistory)",
 				"safety: attach b to a (Attach)",
+				"safety: record the history of a (NewHistory)",
 			},
 		},
 		"and serves on while another node has not answered yet": {
 			given: given.Replicated(2).Primary("a", given.Restarted(), given.Writable(), given.BootRole()).Started("b", given.Linked(state.LinkConnecting, 0)),
 			want: []string{
 				"blocked: ReplicasUnaccounted: primary a is lost (its server started anew), and b may hold newer data: waiting for an answer; " +
-					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+					"if dead, annotate the resource with cache.example.com/confirm-dead=b; spec.failover.policy BestEffort goes on without, at the price of what only they have",
 			},
 		},
 	}.run(t)
@@ -155,22 +159,23 @@ func TestWhenAPrimaryIsDead(t *testing.T) {
 		given *given.Cluster
 		want  []string
 	}{
-		"its container ended":                       {given.Replicated(3).Primary("a", given.Ended(), given.Linked(state.LinkSilent, 0)).Frozen("b").Frozen("c"), dead},
-		"its process is another one":                {given.Replicated(3).Primary("a", given.Restarted()).Frozen("b").Frozen("c"), dead},
-		"nothing listens at its address":            {given.Replicated(3).Primary("a", given.Linked(state.LinkRefused, 0)).Frozen("b").Frozen("c"), dead},
-		"its pod is gone after its process ended":   {gone(state.Departed{Since: justNow, Ended: true}), dead},
-		"its pod is gone and so is its machine":     {gone(state.Departed{Since: justNow, Machine: state.NodeHealthGone}), dead},
-		"its pod is long gone from a good machine":  {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthReady}), dead},
-		"a person says so, though it was silent":    {given.Replicated(3).Primary("a", given.Silent(0)).Frozen("b").Frozen("c").With(confirmed("a")), dead},
-		"a person says so of a pod that is gone":    {gone(state.Departed{Since: justNow}).With(confirmed("a")), dead},
-		"not: its pod is just gone":                 {gone(state.Departed{Since: justNow, Machine: state.NodeHealthReady}), nil},
-		"not: its pod is gone, its machine unknown": {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthUnknown}), nil},
-		"not: a person says so of another":          {gone(state.Departed{Since: longAgo}).With(confirmed("b")), nil},
-		"not: it is not yet connected to":           {given.Replicated(3).Primary("a", given.Linked(state.LinkConnecting, time.Minute)).Frozen("b").Frozen("c"), nil},
-		"not: it refuses the operator's user":       {given.Replicated(3).Primary("a", given.Linked(state.LinkDenied, time.Minute)).Frozen("b").Frozen("c"), nil},
-		"not: silent for less than the timeout":     {given.Replicated(3).Primary("a", given.Silent(4*time.Second)).Frozen("b").Frozen("c"), nil},
-		"not: silent for longer, under Safe":        {given.Replicated(3).Primary("a", given.Silent(time.Minute)).Frozen("b").Frozen("c"), nil},
-		"silent for longer, under BestEffort":       {given.Replicated(3).BestEffort().Primary("a", given.Silent(5*time.Second)).Frozen("b").Frozen("c"), dead},
+		"its container ended":                      {given.Replicated(3).Primary("a", given.Ended(), given.Linked(state.LinkSilent, 0)).Frozen("b").Frozen("c"), dead},
+		"its process is another one":               {given.Replicated(3).Primary("a", given.Restarted()).Frozen("b").Frozen("c"), dead},
+		"nothing listens at its address":           {given.Replicated(3).Primary("a", given.Linked(state.LinkRefused, 0)).Frozen("b").Frozen("c"), dead},
+		"its pod is gone after its process ended":  {gone(state.Departed{Since: justNow, Ended: true}), dead},
+		"its pod is gone and so is its machine":    {gone(state.Departed{Since: justNow, Machine: state.NodeHealthGone}), dead},
+		"its pod is long gone from a good machine": {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthReady}), dead},
+		"a person says so, though it was silent":   {given.Replicated(3).Primary("a", given.Silent(0)).Frozen("b").Frozen("c").With(confirmed("a")), dead},
+		"a person says so of a pod that is gone":   {gone(state.Departed{Since: justNow}).With(confirmed("a")), dead},
+		"not: its pod is just gone":                {gone(state.Departed{Since: justNow, Machine: state.NodeHealthReady}), nil},
+		"long gone from an unknown machine":        {gone(state.Departed{Since: longAgo, Machine: state.NodeHealthUnknown}), dead},
+		"not: a person says so of another":         {gone(state.Departed{Since: justNow}).With(confirmed("b")), nil},
+		"not: it is not yet connected to":          {given.Replicated(3).Primary("a", given.Linked(state.LinkConnecting, time.Minute)).Frozen("b").Frozen("c"), nil},
+		"not: it refuses the operator's user":      {given.Replicated(3).Primary("a", given.Linked(state.LinkDenied, time.Minute)).Frozen("b").Frozen("c"), nil},
+		"not: silent for less than the timeout":    {given.Replicated(3).Primary("a", given.Silent(4*time.Second)).Frozen("b").Frozen("c"), nil},
+		"silent for longer, its replicas frozen":   {given.Replicated(3).Primary("a", given.Silent(5*time.Second)).Frozen("b").Frozen("c"), dead},
+		"not: they were frozen a moment ago":       {given.Replicated(3).Primary("a", given.Silent(5*time.Second)).Frozen("b").Frozen("c", given.FrozenFor(4900*time.Millisecond)), nil},
+		"silent for longer, under BestEffort":      {given.Replicated(3).BestEffort().Primary("a", given.Silent(5*time.Second)).Frozen("b").Frozen("c"), dead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			safety := story(c.given.Snapshot()).lane("safety")
@@ -189,13 +194,16 @@ func confirmed(pod string) func(*state.Snapshot) {
 
 func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 	silent := given.Silent(time.Minute)
+	unreachable := "blocked: PrimaryUnreachable: primary a is lost (it is silent), and it may still run and hold writes that nobody else has; if it is dead, " +
+		"annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort"
 	cases{
-		"under Safe a person must vouch for its death": {
-			given: given.Replicated(2).Primary("a", silent).Replica("b", given.LinkDown(time.Second)),
-			want: []string{
-				"blocked: PrimaryUnreachable: primary a is silent, and it may still run and hold writes that nobody else has; if it is dead, " +
-					"annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort",
-			},
+		"where it acknowledges without replicas a person must vouch for its death": {
+			given: given.Replicated(2).Primary("a", silent).Replica("b", given.LinkDown(time.Second)).Attached(0, "b"),
+			want:  []string{unreachable},
+		},
+		"its replicas are frozen, where it needs them": {
+			given: given.Replicated(2).Primary("a", silent).Replica("b", given.LinkDown(time.Second)).Attached(1, "b"),
+			want:  []string{"safety: freeze b (Freeze)"},
 		},
 		"under BestEffort its replicas are frozen": {
 			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b", given.LinkDown(time.Second)),
@@ -204,10 +212,7 @@ func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 		// Found by the simulation: a process that stood still for six seconds went on, and was told to copy from the empty one.
 		"under BestEffort too, an empty node does not take the place of one that may come back with all data": {
 			given: given.Replicated(2).BestEffort().Primary("a", silent).Started("b"),
-			want: []string{
-				"blocked: PrimaryUnreachable: primary a is lost (silent for more than 5s), and no other pod holds data: waiting for it; " +
-					"if it is dead, annotate the resource with cache.example.com/confirm-dead=a",
-			},
+			want:  []string{unreachable},
 		},
 		"a replica that still copies from it vetoes, under Safe": {
 			given: given.Replicated(2).Primary("a", silent).Replica("b"),
@@ -223,21 +228,22 @@ func TestASilentPrimaryIsNotAlwaysReplaced(t *testing.T) {
 		},
 		"a replica in the middle of a copy of it is no witness": {
 			given: given.Replicated(2).BestEffort().Primary("a", silent).Replica("b", given.Syncing()),
-			want:  []string{"safety: freeze b (Freeze)"},
+			want:  []string{unreachable},
 		},
-		"a pod that is gone from an unknown machine waits for a person": {
-			given: given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(time.Second)),
-			want: []string{
-				"blocked: PrimaryUnreachable: pod a of the primary is gone, and whether its process ended is not certain; " +
-					"if it did, annotate the resource with cache.example.com/confirm-dead=a, or set spec.failover.policy to BestEffort",
-			},
+		"one that heard it a second less ago than the timeout is none either": {
+			given: given.Replicated(3).Primary("a", silent).Replica("b", given.HeardPrimary(4)).Replica("c", given.LinkDown(time.Second)).Attached(1, "b", "c"),
+			want:  freezesBAndC,
+		},
+		"a pod that is gone from an unknown machine is a silent one": {
+			given: given.Replicated(2).Claim("a", 1).Replica("b", given.LinkDown(time.Second)).Departed(state.Departed{Since: given.Now.Add(-time.Minute)}).Attached(1, "b"),
+			want:  []string{"safety: freeze b (Freeze)"},
 		},
 	}.run(t)
 }
 
 func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 	blocked := "blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
-		"spec.failover.policy BestEffort goes on without, at the price of what only they have"
+		"if dead, annotate the resource with cache.example.com/confirm-dead=c; spec.failover.policy BestEffort goes on without, at the price of what only they have"
 	dead := given.Ended()
 	cases{
 		"a silent one is waited for, after the others are frozen": {
@@ -246,7 +252,7 @@ func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 		},
 		"under BestEffort it is not": {
 			given: given.Replicated(3).BestEffort().Primary("a", dead).Frozen("b").Replica("c", given.Silent(time.Second)),
-			want:  failsOverToB[:4],
+			want:  failsOverToBAlone,
 		},
 		"one that is not yet connected to is waited for": {
 			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Linked(state.LinkConnecting, 0)),
@@ -265,11 +271,23 @@ func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 		},
 		"one whose container ended is not": {
 			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", dead),
-			want:  failsOverToB[:4],
+			want:  failsOverToBAlone,
 		},
-		"one at whose address nothing listens is not": {
+		"one at whose address nothing listens is, until the kubelet says that it ended": {
 			given: given.Replicated(3).Primary("a", dead).Frozen("b").Replica("c", given.Linked(state.LinkRefused, 0)),
-			want:  failsOverToB[:4],
+			want:  []string{blocked},
+		},
+		"where more than one must confirm, one that is silent cannot be the only one that has a write": {
+			given: given.Replicated(5).Primary("a", dead).Frozen("b").Frozen("c").Frozen("d").Replica("e", given.Silent(time.Second)).Attached(2, "b", "c", "d", "e"),
+			want:  append(append([]string{}, failsOverToB[:4]...), "safety: attach d to b (Attach)", failsOverToB[4]),
+		},
+		"and two are": {
+			given: given.Replicated(5).Primary("a", dead).Frozen("b").Frozen("c").Replica("d", given.Silent(time.Second)).Replica("e", given.Silent(time.Second)).Attached(2, "b", "c", "d", "e"),
+			want:  []string{strings.NewReplacer("and c", "and d, e", "dead=c", "dead=d,e").Replace(blocked)},
+		},
+		"a pod that is gone, and may still run, counts too": {
+			given: given.Replicated(3).Primary("a", dead).Frozen("b").Attached(1, "b", "c"),
+			want:  []string{blocked},
 		},
 		"under BestEffort too, an empty one does not begin while one with data may come back": {
 			given: given.Replicated(3).BestEffort().Primary("a", dead).Started("b").Replica("c", given.Silent(time.Second)),
@@ -299,7 +317,7 @@ func TestTheHistoryOfALostPrimaryIsKnownByItsReplicas(t *testing.T) {
 			given: given.Replicated(3).Primary("a", given.Ended()).Replica("b", heir, down).Started("c", given.Silent(0)),
 			want: []string{
 				"blocked: ReplicasUnaccounted: primary a is lost (its container ended (Error, exit code 137)), and c may hold newer data: waiting for an answer; " +
-					"spec.failover.policy BestEffort goes on without, at the price of what only they have",
+					"if dead, annotate the resource with cache.example.com/confirm-dead=c; spec.failover.policy BestEffort goes on without, at the price of what only they have",
 			},
 		},
 		"under BestEffort it is not waited for": {

@@ -53,10 +53,11 @@ func apply(s *state.Snapshot, key state.ObjectKey, object plan.Object, p *plan.P
 	}
 }
 
-// mine tells whether an object may be touched: it does not exist, or this resource controls it. If not, that is reported.
+// mine tells whether an object may be touched: it does not exist, this resource controls it, or it carries the resource's labels
+// and nobody controls it any more, as after a deletion that left the children. If not, that is reported.
 func mine(s *state.Snapshot, key state.ObjectKey, p *plan.Plan) bool {
 	existing, exists := s.Objects.Existing[key]
-	if !exists || existing.Controller == s.Want.UID {
+	if !exists || existing.Controller == s.Want.UID || existing.Controller == "" {
 		return true
 	}
 	p.Block(cachev1.ReasonNameConflict, "%s", (&plan.NameConflictError{Kind: key.Kind, Name: key.Name}).Error())
@@ -94,6 +95,10 @@ func replicas(s *state.Snapshot, p *plan.Plan) int32 {
 	primary := s.Serving()
 	if primary == nil || !primary.Pod.Ready || primary.Pod.Annotations[annotationDeletionCost] != costPrimary {
 		p.Block(cachev1.ReasonScaling, "scaling from %d to %d waits until the primary serves and is marked as the last to go", current, size)
+		return current
+	}
+	if s.Claim != nil && s.Claim.Quorum > s.Majority() || primary.Redis.MinReplicas > s.Majority() {
+		p.Block(cachev1.ReasonScaling, "scaling from %d to %d waits until %s acknowledges what %d replicas can confirm", current, size, primary.Pod.Name, s.Majority())
 		return current
 	}
 	return size

@@ -142,7 +142,7 @@ func TestScalingDown(t *testing.T) {
 		},
 		"waits where the record was lost": {
 			given: scaling().Primary("a").Replica("b").Replica("c").NoClaim(),
-			want:  []string{"safety: claim epoch 2 for a (Adopt)", waits},
+			want:  []string{"safety: claim epoch 1 for a (Adopt)", waits},
 		},
 		"waits for nothing before anyone had data": {
 			given: scaling().Creating("a").Creating("b").Creating("c"),

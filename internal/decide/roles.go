@@ -16,17 +16,17 @@ func roles(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	}
 	denied(s, p)
 	if s.Claim == nil {
-		unclaimed(s, p)
+		unclaimed(s, now, p)
 		return
 	}
 	if primary := s.Primary(); primary != nil {
-		keep(s, primary, p)
+		keep(s, primary, now, p)
 		return
 	}
 	if n := s.Claimed(); n != nil && n.Answers() && n.IsClaimedProcess(s.Claim) && !n.Redis.Loading {
-		p.Add(plan.Safety, plan.Promote{Node: plan.TargetOf(n), Epoch: s.Claim.Epoch}, plan.CodeFinishPromotion,
-			"epoch %d names %s the primary, and it is not yet", s.Claim.Epoch, n.Pod.Name)
-		install(s, n, s.Claim.Epoch, p)
+		p.Add(plan.Safety, plan.Promote{Node: plan.TargetOf(n), Epoch: s.Claim.Epoch, Quorum: s.Claim.Quorum, MaxLag: s.MaxLag()},
+			plan.CodeFinishPromotion, "epoch %d names %s the primary, and it is not yet", s.Claim.Epoch, n.Pod.Name)
+		install(s, n, s.Claim, p)
 		return
 	}
 	failover(s, now, p)
@@ -42,46 +42,120 @@ func denied(s *state.Snapshot, p *plan.Plan) {
 	}
 }
 
-// keep keeps the world around a primary that serves: boot roles first, since they decide what a restart does; then replicas.
-func keep(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
+// keep keeps the world around a primary that serves: boot roles first, since they decide what a restart does; then what it needs
+// to acknowledge; then, if it is to move, that; then replicas.
+func keep(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
 	bootRoles(s, primary, p)
-	if primary.ReplicationGeneration != s.Claim.Epoch {
-		p.Add(plan.Safety, plan.OpenReplication{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch}, plan.CodeOpenReplication,
-			"it is not certain that %s lets the replicas of epoch %d in", primary.Pod.Name, s.Claim.Epoch)
+	if primary.ReplicationGeneration != s.Claim.ReplicationGeneration {
+		p.Add(plan.Safety, plan.OpenReplication{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch, Generation: s.Claim.ReplicationGeneration}, plan.CodeOpenReplication,
+			"it is not certain that %s lets the replicas of generation %d in", primary.Pod.Name, s.Claim.ReplicationGeneration)
 	}
-	install(s, primary, s.Claim.Epoch, p)
+	if strangers(s, primary, p) || leave(s, primary, now, p) {
+		return // the next look goes on from what is then true
+	}
+	quorum(s, primary, now, p)
+	if move(s, primary, now, p) {
+		return
+	}
+	install(s, primary, s.Claim, p)
+	closeOldPrimaries(s, primary, now, p)
 }
 
-// install leads the Service to the primary, records its history, and attaches everyone else, in this order: a replica may only
-// copy a history that is on record, or a later failover would not know its copy for data.
-func install(s *state.Snapshot, primary *state.Node, epoch int64, p *plan.Plan) {
-	if !s.SliceLeadsTo(primary) {
-		slice := resources.PrimarySlice(&s.Want, &primary.Pod)
-		if mine(s, state.ObjectKey{Kind: "EndpointSlice", Name: slice.Name}, p) {
-			p.Add(plan.Safety, plan.PointService{Pod: primary.Pod.Name, Slice: slice}, plan.CodeLeadService,
-				"the Service does not lead to %s alone", primary.Pod.Name)
+// install leads the Service to the primary of a claim, attaches everyone else, and records its history.
+//
+// The history of a promoted node is known before it is on record, since it keeps the recorded one as its second. That of a
+// primary without replicas is not (Redis gives it a new one when the first attaches), so it is recorded first.
+func install(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	leadService(s, primary, p)
+	promoted := s.Claim != nil && s.Claim.Epoch == c.Epoch && primary.Redis.Role == state.RolePrimary
+	if promoted && c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID != primary.Redis.ReplicationID2 {
+		recordHistory(s, primary, c, p)
+	}
+	attachAll(s, primary, c, p)
+	if !promoted || c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID == primary.Redis.ReplicationID2 {
+		recordHistory(s, primary, c, p)
+	}
+}
+
+// leadService makes the Service lead to the primary alone.
+func leadService(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
+	if s.SliceLeadsTo(primary) {
+		return
+	}
+	slice := resources.PrimarySlice(&s.Want, &primary.Pod)
+	if mine(s, state.ObjectKey{Kind: "EndpointSlice", Name: slice.Name}, p) {
+		p.Add(plan.Safety, plan.PointService{Pod: primary.Pod.Name, Slice: slice}, plan.CodeLeadService,
+			"the Service does not lead to %s alone", primary.Pod.Name)
+	}
+}
+
+// attachAll lets every node follow that should and does not, once it is on record.
+func attachAll(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	var newcomers []cachev1.ClaimedPod
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; mustAttach(n, primary, c) && !isAttached(c, n) {
+			newcomers = append(newcomers, claimedPod(n))
 		}
 	}
-	if s.Claim == nil || s.Claim.Epoch != epoch || s.Claim.ReplicationID != primary.Redis.ReplicationID || primary.Redis.Role != state.RolePrimary {
-		p.Add(plan.Safety, plan.RecordHistory{Node: plan.TargetOf(primary), Epoch: epoch}, plan.CodeNewHistory,
-			"the replication id of %s is not on record", primary.Pod.Name)
+	sortByUID(newcomers)
+	if len(newcomers) > 0 {
+		p.Add(plan.Safety, plan.RecordAttached{Epoch: c.Epoch, Pods: newcomers}, plan.CodeAttach, "%d pods are about to copy from %s", len(newcomers), primary.Pod.Name)
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; mustAttach(n, primary, epoch) {
-			p.Add(plan.Safety, plan.Attach{
-				Node: plan.TargetOf(n), Primary: plan.TargetOf(primary), PrimaryIP: primary.Pod.IP, PrimaryPort: primary.Pod.RedisPort, Epoch: epoch,
-			}, plan.CodeAttach, "%s does not follow %s", n.Pod.Name, primary.Pod.Name)
+		if n := &s.Nodes[i]; mustAttach(n, primary, c) {
+			attach(s, n, primary, c, p)
 		}
 	}
+}
+
+func recordHistory(_ *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	p.Add(plan.Safety, plan.RecordHistory{Node: plan.TargetOf(primary), Epoch: c.Epoch}, plan.CodeNewHistory,
+		"the replication id of %s is not on record", primary.Pod.Name)
+}
+
+// attach lets a node follow the primary of a claim. One that was a primary itself is fenced first and its clients are closed: they
+// do not know that it is not any more.
+func attach(s *state.Snapshot, n, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	if n.Redis.Role == state.RolePrimary {
+		code, message := plan.CodeFreeze, "is a primary and not the claimed one"
+		if bytes := discarded(s, n, primary); bytes > 0 {
+			code, message = plan.CodeWritesDiscarded, "took writes after it was replaced"
+			p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n), Discards: bytes}, code, "%s %s: %d bytes of them are discarded", n.Pod.Name, message, bytes)
+		} else {
+			p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n)}, code, "%s %s", n.Pod.Name, message)
+		}
+	}
+	p.Add(plan.Safety, plan.Attach{
+		Node: plan.TargetOf(n), Primary: plan.TargetOf(primary), PrimaryIP: primary.Pod.IP, PrimaryPort: primary.Pod.RedisPort,
+		Epoch: c.Epoch, Generation: c.ReplicationGeneration,
+	}, plan.CodeAttach, "%s does not follow %s", n.Pod.Name, primary.Pod.Name)
+}
+
+// discarded is the number of bytes that an old primary wrote beyond where the new one's history branched off; 0 where that is
+// not known.
+func discarded(_ *state.Snapshot, old, primary *state.Node) int64 {
+	if primary.Redis.ReplicationID2 == "" || old.Redis.ReplicationID != primary.Redis.ReplicationID2 {
+		return 0
+	}
+	return max(0, old.Redis.Offset-(primary.Redis.SecondOffset-1))
 }
 
 // mustAttach tells whether the node has to be told to follow the primary. One that follows already and cannot get through is
 // told again only if it may have an old password.
-func mustAttach(n, primary *state.Node, epoch int64) bool {
-	if n.Pod.UID == primary.Pod.UID || !n.Answers() || n.Redis.Loading || n.Pod.Terminating {
+func mustAttach(n, primary *state.Node, c *cachev1.Claim) bool {
+	if n.Pod.UID == primary.Pod.UID || !n.Attachable() {
 		return false
 	}
-	return !n.Follows(primary) || (!n.Redis.LinkUp && !n.Redis.Syncing && n.ReplicationGeneration != epoch)
+	return !n.Follows(primary) || !isAttached(c, n) || (!n.Redis.LinkUp && !n.Redis.Syncing && n.ReplicationGeneration != c.ReplicationGeneration)
+}
+
+func isAttached(c *cachev1.Claim, n *state.Node) bool {
+	for i := range c.Attached {
+		if c.Attached[i].UID == n.Pod.UID {
+			return true
+		}
+	}
+	return false
 }
 
 // bootRoles lets the only node of a resource of size 1 start as primary by itself, and takes that back from everyone before
@@ -107,4 +181,13 @@ func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) (changes bo
 		changes = true
 	}
 	return changes
+}
+
+// release lets the primary's pod end when the resource is being deleted: it waits for another to take over, and none will.
+func release(s *state.Snapshot, p *plan.Plan) {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Pod.Terminating && n.Answers() && n.Redis.Role == state.RolePrimary {
+			p.Add(plan.Safety, plan.Freeze{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s goes with its resource", n.Pod.Name)
+		}
+	}
 }

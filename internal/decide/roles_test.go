@@ -11,16 +11,17 @@ import (
 func TestAHalfDonePromotionIsFinished(t *testing.T) {
 	finish := []string{
 		"safety: promote a in epoch 1 (FinishPromotion)",
+		"safety: attach b to a (Attach)",
 		"safety: record the history of a (NewHistory)",
 	}
 	cases{
 		"a claimed node that is still frozen is promoted": {
 			given: given.Replicated(2).Primary("a", given.Fenced()).Frozen("b"),
-			want:  append(finish, "safety: attach b to a (Attach)"),
+			want:  finish,
 		},
 		"one that still follows the primary before is promoted too": {
 			given: given.Replicated(2).Primary("a", given.Follows("x")).Frozen("b"),
-			want:  append(finish, "safety: attach b to a (Attach)"),
+			want:  finish,
 		},
 		"one that loads is not promoted yet": {
 			given: given.Replicated(2).Primary("a", given.Fenced(), given.Loading()).Frozen("b"),
@@ -51,13 +52,22 @@ func TestWhatAPrimaryNeeds(t *testing.T) {
 		},
 		"replicas must be let in, by a new operator that does not know whether they are": {
 			given: given.Replicated(2).Primary("a", given.LetIn(0)).Replica("b", given.LetIn(0)),
-			want:  []string{"safety: open a for replicas of epoch 1 (OpenReplication)"},
+			want:  []string{"safety: open a for its replicas (OpenReplication)"},
 		},
-		"a new replication id is recorded before anyone copies it": {
-			given: given.Replicated(2).Primary("a", given.Data("new", given.History)).Started("b"),
+		"a history that did not grow out of the recorded one is recorded before anyone copies it": {
+			given: given.Replicated(2).Primary("a", given.Data("new", "")).Started("b"),
 			want: []string{
 				"safety: record the history of a (NewHistory)",
+				"safety: record as attached b (Attach)",
 				"safety: attach b to a (Attach)",
+			},
+		},
+		"one that did is known, and recorded after": {
+			given: given.Replicated(2).Primary("a", given.Data("new", given.History)).Started("b"),
+			want: []string{
+				"safety: record as attached b (Attach)",
+				"safety: attach b to a (Attach)",
+				"safety: record the history of a (NewHistory)",
 			},
 		},
 	}.run(t)
@@ -79,14 +89,15 @@ func foreign(kind, name string) func(*state.Snapshot) {
 
 func TestWhoIsAttached(t *testing.T) {
 	attached := []string{"safety: attach b to a (Attach)"}
+	recorded := append([]string{"safety: record as attached b (Attach)"}, attached...)
 	replica := func(options ...given.Option) *given.Cluster {
 		return given.Replicated(2).Primary("a").Replica("b", options...)
 	}
 	cases{
-		"a node that just started":                            {replicaStarted(), attached},
+		"a node that just started":                            {replicaStarted(), recorded},
 		"a frozen one with data":                              {given.Replicated(2).Primary("a").Frozen("b"), attached},
 		"one that follows another node":                       {replica(given.Follows("x")), attached},
-		"one that says it is a primary, as a former one does": {replica(given.Writable(), given.Role("replica")), attached},
+		"one that says it is a primary, as a former one does": {replica(given.Writable(), given.Role("replica")), append([]string{"safety: demote b (Freeze)"}, attached...)},
 		"one that cannot get through with an old password":    {replica(given.LinkDown(0), given.LetIn(0)), attached},
 		"not one that cannot get through with the right one":  {replica(given.LinkDown(0)), nothing},
 		"not one that copies, with whatever password":         {replica(given.LetIn(0)), nothing},
@@ -104,6 +115,8 @@ func TestAFormerPrimaryThatComesBackFollows(t *testing.T) {
 		"by its own word it is a primary, and so it is attached and loses its marks": {
 			given: given.Replicated(2).Primary("b").Replica("a", given.Writable(), given.Role("primary")).Claim("b", 2).With(allLetIn(2)),
 			want: []string{
+				"safety: record as attached a (Attach)",
+				"safety: demote a (Freeze)",
 				"safety: attach a to b (Attach)",
 				"upkeep: mark pod a: role=replica (MarkPod)",
 			},
@@ -131,12 +144,15 @@ func TestBootRoles(t *testing.T) {
 		},
 		"not while it is being deleted": {
 			given: given.Replicated(1).Primary("a", withoutBootRole, given.Terminating()).With(marked("a")),
-			want:  nothing,
+			want: []string{
+				"blocked: NoHealthyReplica: pod a of the primary is being deleted, and no replica is in sync to take over: it serves for up to 10 s more",
+			},
 		},
 		"it is taken back before a second one is attached": {
 			given: given.Replicated(2).Primary("a", given.BootRole()).Started("b"),
 			want: []string{
 				"safety: mark pod a: boot-role- (BootRole)",
+				"safety: record as attached b (Attach)",
 				"safety: attach b to a (Attach)",
 			},
 		},
@@ -159,6 +175,7 @@ func TestANodeThatRefusesTheOperatorIsReported(t *testing.T) {
 		"and everything else goes on": {
 			given: given.Replicated(3).Primary("a").Replica("b", given.Linked(state.LinkDenied, 0)).Started("c"),
 			want: []string{
+				"safety: record as attached c (Attach)",
 				"safety: attach c to a (Attach)",
 				"blocked: " + cachev1.ReasonAccessDenied + ": pod b refuses the operator's user; delete the pod, so that it starts with the rules in Secret r-users",
 			},

@@ -22,9 +22,9 @@ const (
 )
 
 // marks keeps the labels and annotations by which Kubernetes and people know a pod's role.
-func marks(s *state.Snapshot, p *plan.Plan) {
+func marks(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	primary := s.Primary()
-	if primary == nil {
+	if primary == nil || justMoved(s, now, p) {
 		return
 	}
 	for i := range s.Nodes {

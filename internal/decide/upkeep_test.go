@@ -55,7 +55,7 @@ func TestGates(t *testing.T) {
 		"and is shut when it has been silent for longer":                              {replica(given.Silent(3 * time.Second)), closes},
 		"a replica's is shut at once when it copies everything anew: it has lost all": {replica(given.Syncing()), closes},
 		"that of a node that restarted is shut at once, and it is attached": {
-			given: replica(given.Restarted()),
+			given: replica(given.Restarted()).Attached(0, "b"),
 			want:  append([]string{"safety: attach b to a (Attach)"}, closes...),
 		},
 		"that of a frozen node stays open for the time of a failover": {

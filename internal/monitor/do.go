@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,9 +56,16 @@ func (m *Monitor) NoteAccess(uid types.UID, runID, hash string) {
 	m.note(uid, runID, func(o *Observation) { o.AccessHash = hash })
 }
 
-// NoteReplication keeps the epoch whose replication password was set on this process. It is forgotten with the process.
-func (m *Monitor) NoteReplication(uid types.UID, runID string, epoch int64) {
-	m.note(uid, runID, func(o *Observation) { o.ReplicationGeneration = epoch })
+// NoteReplication keeps the generation of the replication password that was set on this process, and that this was now. It is
+// forgotten with the process.
+func (m *Monitor) NoteReplication(uid types.UID, runID string, generation int64) {
+	m.note(uid, runID, func(o *Observation) { o.ReplicationGeneration, o.AttachedAt = generation, time.Now() })
+}
+
+// NoteOperatorGeneration keeps that this process' password is of another generation since the standing connection logged in: the
+// connection counts as one of that generation, and the next one tries it first. The login need not be known to Watch yet.
+func (m *Monitor) NoteOperatorGeneration(uid types.UID, runID string, generation int64) {
+	m.note(uid, runID, func(o *Observation) { o.OperatorGeneration = generation })
 }
 
 func (m *Monitor) note(uid types.UID, runID string, enter func(*Observation)) {

@@ -56,23 +56,30 @@ func restless(r state.Redis, sinceChange time.Duration) bool {
 	return false
 }
 
-// differs tells whether two answers differ in more than offsets and times.
+// differs tells whether two answers differ in more than offsets and times. Of the times, one counts: that a replica lags.
 func differs(a, b state.Redis) bool {
 	return a.RunID != b.RunID || a.Version != b.Version || a.Role != b.Role || a.Loading != b.Loading ||
 		a.ReplicationID != b.ReplicationID || a.ReplicationID2 != b.ReplicationID2 ||
 		a.PrimaryHost != b.PrimaryHost || a.PrimaryPort != b.PrimaryPort || a.LinkUp != b.LinkUp || a.Syncing != b.Syncing ||
-		replicasDiffer(a.Replicas, b.Replicas)
+		a.MinReplicas != b.MinReplicas || a.MaxLagSeconds != b.MaxLagSeconds || replicasDiffer(a, b)
 }
 
-// replicasDiffer compares which replicas are connected and online. The order is that of connecting, in both.
-func replicasDiffer(a, b []state.ReplicaLink) bool {
-	if len(a) != len(b) {
+// replicasDiffer compares which replicas are connected, online and lagging. The order is that of connecting, in both.
+func replicasDiffer(a, b state.Redis) bool {
+	if len(a.Replicas) != len(b.Replicas) {
 		return true
 	}
-	for i := range a {
-		if a[i].IP != b[i].IP || a[i].Port != b[i].Port || a[i].Online != b[i].Online {
+	for i, was := range a.Replicas {
+		is := b.Replicas[i]
+		if was.IP != is.IP || was.Port != is.Port || was.Online != is.Online || lagging(was, a.MaxLagSeconds) != lagging(is, b.MaxLagSeconds) {
 			return true
 		}
 	}
 	return false
+}
+
+// lagging tells whether a replica is a second or less from where its primary ceases to count it as good: the reconciler is to
+// decide in that second whether it leaves. With a max lag of 1 s or less there is no such second, and nothing lags.
+func lagging(r state.ReplicaLink, maxLagSeconds int32) bool {
+	return maxLagSeconds > 1 && r.LagSeconds >= max(int64(maxLagSeconds)-1, 2)
 }

@@ -29,12 +29,14 @@ func (w *watcher) enter(node *redis.Node, r state.Redis, now time.Time) {
 	before := w.obs.Redis
 	if before.RunID == r.RunID {
 		r.PreviousOffset = before.Offset
-	} else {
-		w.obs.AccessHash, w.obs.ReplicationGeneration = "", 0
 	}
+	w.obs.follow(r, now)
 	changed := w.setLink(state.LinkUp, now) || differs(before, r)
 	w.obs.Redis, w.obs.Heard = r, now
-	w.node = node
+	if w.node != node {
+		changed = changed || w.obs.OperatorGeneration != w.loggedIn
+		w.node, w.obs.OperatorGeneration = node, w.loggedIn
+	}
 	w.failures = failures{}
 	if changed {
 		w.changedAt = now
@@ -46,6 +48,35 @@ func (w *watcher) enter(node *redis.Node, r state.Redis, now time.Time) {
 	if changed {
 		w.log.V(1).Info("Redis changed", "role", r.Role, "runID", r.RunID, "loading", r.Loading, "syncing", r.Syncing, "linkUp", r.LinkUp)
 		w.monitor.changed(w)
+	}
+}
+
+// follow keeps what answers tell only together: since when the process is as it is. It needs the answer before still in place.
+func (o *Observation) follow(r state.Redis, now time.Time) {
+	before := o.Redis
+	if before.RunID != r.RunID {
+		before = state.Redis{}
+		o.AccessHash, o.ReplicationGeneration, o.AttachedAt = "", 0, time.Time{}
+		o.FencedSince, o.DemotedAt = time.Time{}, time.Time{}
+	}
+	node := state.Node{Redis: r}
+	switch {
+	case !node.Fenced():
+		o.FencedSince = time.Time{}
+	case o.FencedSince.IsZero():
+		o.FencedSince = now
+	}
+	if r.Role != state.RolePrimary {
+		if before.Role == state.RolePrimary {
+			o.DemotedAt = now
+		}
+		o.QuorumMark = 0
+		return
+	}
+	o.DemotedAt = time.Time{}
+	if before.Role != r.Role || before.ReplicationID != r.ReplicationID || before.MinReplicas != r.MinReplicas ||
+		before.MaxLagSeconds != r.MaxLagSeconds {
+		o.QuorumMark = r.Offset
 	}
 }
 

@@ -25,7 +25,19 @@ type Target struct {
 	IP        string
 	Port      int32
 	Username  string
-	Password  string
+	// Logins are tried in this order, the one that worked last before the others. There must be one.
+	Logins []Login
+}
+
+// Login is a generation of the password. The generation stands for it: two logins of one generation are taken for the same.
+type Login struct {
+	Generation int64
+	Password   string
+}
+
+// same tells whether both are the same pod at the same address, with the same name to log in by. It leaves Logins out.
+func (t Target) same(other Target) bool {
+	return t.UID == other.UID && t.address() == other.address() && t.Username == other.Username
 }
 
 func (t Target) address() redis.Address {
@@ -41,9 +53,23 @@ type Observation struct {
 	LinkSince time.Time
 	// Heard is when Redis was last heard; zero means never.
 	Heard time.Time
-	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process.
-	AccessHash       string
+	// AccessHash and ReplicationGeneration are what NoteAccess and NoteReplication noted of this very process; AttachedAt is when
+	// the latter did.
+	AccessHash            string
 	ReplicationGeneration int64
+	AttachedAt            time.Time
+	// OperatorGeneration is the generation of the password by which the connection logged in, or what NoteOperatorGeneration noted
+	// since.
+	OperatorGeneration int64
+	// FencedSince is when this process was first read as fenced; zero while it is not.
+	FencedSince time.Time
+	// DemotedAt is when this process was first read as a replica after it had been read as a primary; zero where it was not, or is
+	// a primary again.
+	DemotedAt time.Time
+	// QuorumMark is a primary's Offset in the first answer with its present MinReplicas and MaxLagSeconds; 0 of a replica. What is
+	// beyond it was acknowledged under these, if nobody but the operator changes them. A node that becomes a primary anew, or
+	// begins another history, gets a new mark.
+	QuorumMark int64
 }
 
 // Monitor watches the nodes of all resources.
@@ -72,7 +98,8 @@ func New(dial redis.Dialer, wake func(owner types.NamespacedName), log logr.Logg
 }
 
 // Watch makes these, and no others, the nodes watched for a resource. It is cheap when nothing changed. A pod whose address or
-// login changed is connected to anew; with the same address, what is known of it is kept. A target without an IP is left out.
+// username changed is connected to anew; so is one whose logins changed, unless a connection stands by one that is still among
+// them. With the same address, what is known of a pod is kept. A target without an IP or without a login is left out.
 func (m *Monitor) Watch(owner types.NamespacedName, targets []Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,12 +113,12 @@ func (m *Monitor) Watch(owner types.NamespacedName, targets []Target) {
 	}
 	wanted := make(map[types.UID]bool, len(targets))
 	for _, target := range targets {
-		if target.IP == "" {
+		if target.IP == "" || len(target.Logins) == 0 {
 			continue
 		}
 		wanted[target.UID] = true
 		old := g.members[target.UID]
-		if old != nil && old.target == target {
+		if old != nil && old.target.same(target) && old.renew(target.Logins) {
 			continue
 		}
 		m.start(g, target, old)

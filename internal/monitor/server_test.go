@@ -63,7 +63,7 @@ func target(s *redistest.Server, uid types.UID) monitor.Target {
 	a := s.Address()
 	return monitor.Target{
 		Namespace: a.Namespace, Pod: a.Pod, UID: uid, IP: a.IP, Port: a.Port,
-		Username: redistest.OperatorUser, Password: redistest.OperatorPassword,
+		Username: redistest.OperatorUser, Logins: []monitor.Login{{Password: redistest.OperatorPassword}},
 	}
 }
 
@@ -100,6 +100,8 @@ func TestDeathAndRestart(t *testing.T) {
 	w.NoteReplication("a", "of another process", 8)
 	assert.Equal(t, "hash", w.of("a").AccessHash)
 	assert.EqualValues(t, 7, w.of("a").ReplicationGeneration)
+	assert.WithinDuration(t, time.Now(), w.of("a").AttachedAt, time.Second)
+	assert.Equal(t, first.Heard, first.FencedSince)
 
 	wakes := w.wakes.Load()
 	s.Signal(syscall.SIGKILL)
@@ -116,6 +118,8 @@ func TestDeathAndRestart(t *testing.T) {
 	})
 	assert.Empty(t, w.of("a").AccessHash)
 	assert.Zero(t, w.of("a").ReplicationGeneration)
+	assert.True(t, w.of("a").AttachedAt.IsZero())
+	assert.True(t, w.of("a").FencedSince.After(first.FencedSince))
 	assert.EqualValues(t, -1, w.of("a").Redis.PreviousOffset)
 	assert.ErrorIs(t, w.Do(t.Context(), "a", first.Redis.RunID, mustNotRun(t)), monitor.ErrNotThere)
 }
@@ -149,11 +153,43 @@ func TestStoppedProcessIsSilent(t *testing.T) {
 func TestWrongPasswordIsDeniedUntilCorrected(t *testing.T) {
 	s := redistest.Start(t)
 	wrong := target(s, "a")
-	wrong.Password = "wrong"
+	wrong.Logins = []monitor.Login{{Password: "wrong"}}
 	w := watch(t, wrong)
 	w.await("a", "denied", link(state.LinkDenied))
 	w.Watch(owner, []monitor.Target{target(s, "a")})
 	w.await("a", "up", link(state.LinkUp))
+}
+
+func TestTakeoverShutsOutTheOtherOperator(t *testing.T) {
+	s := redistest.Start(t)
+	overtaken, leader := watch(t, target(s, "a")), watch(t, target(s, "a"))
+	defer overtaken.Close() // the end of the leader's looks for goroutines of either
+	overtaken.await("a", "up", link(state.LinkUp))
+	leader.await("a", "up", link(state.LinkUp))
+	runID := leader.of("a").Redis.RunID
+
+	require.NoError(t, leader.Do(t.Context(), "a", runID, func(ctx context.Context, n *redis.Node) error {
+		if err := n.SetUser(ctx, redistest.OperatorUser, "resetpass", ">next"); err != nil {
+			return err
+		}
+		return n.KillOthers(ctx, redistest.OperatorUser)
+	}))
+	leader.NoteOperatorGeneration("a", runID, 1)
+	overtaken.await("a", "denied", link(state.LinkDenied))
+	assert.ErrorIs(t, overtaken.Do(t.Context(), "a", runID, mustNotRun(t)), monitor.ErrNotThere)
+
+	next := target(s, "a")
+	next.Logins = []monitor.Login{{Generation: 1, Password: "next"}, {Password: redistest.OperatorPassword}}
+	leader.Watch(owner, []monitor.Target{next})
+	assert.Equal(t, state.LinkUp, leader.of("a").Link)
+	assert.NoError(t, leader.Do(t.Context(), "a", runID, func(context.Context, *redis.Node) error { return nil }), "the connection stands")
+
+	s.Kill()
+	s.Run()
+	leader.await("a", "restarted, with the password of its file", func(o monitor.Observation) bool {
+		return o.Link == state.LinkUp && o.Redis.RunID != runID
+	})
+	assert.Zero(t, leader.of("a").OperatorGeneration)
 }
 
 func TestStartIsNoticedSoon(t *testing.T) {
@@ -181,17 +217,67 @@ func TestDoActsAndReadsAgain(t *testing.T) {
 	assert.ErrorIs(t, w.Do(t.Context(), "unknown", runID, mustNotRun(t)), monitor.ErrNotThere)
 }
 
+func TestQuorumWakesAndIsMarked(t *testing.T) {
+	s := redistest.Start(t)
+	w := watch(t, target(s, "a"))
+	w.await("a", "first answer", link(state.LinkUp))
+	runID := w.of("a").Redis.RunID
+	do := func(f func(ctx context.Context, n *redis.Node) error) monitor.Observation {
+		t.Helper()
+		wakes := w.wakes.Load()
+		require.NoError(t, w.Do(t.Context(), "a", runID, f))
+		assert.Greater(t, w.wakes.Load(), wakes)
+		return w.of("a")
+	}
+	o := do(func(ctx context.Context, n *redis.Node) error { return n.SetQuorum(ctx, 1, 3) })
+	assert.EqualValues(t, 1, o.Redis.MinReplicas)
+	assert.Equal(t, o.Redis.Offset, o.QuorumMark)
+
+	o = do(func(ctx context.Context, n *redis.Node) error { return n.Freeze(ctx) })
+	assert.Equal(t, o.Heard, o.DemotedAt)
+	assert.Equal(t, o.Heard, o.FencedSince)
+	o = do(func(ctx context.Context, n *redis.Node) error { return n.PromoteToPrimary(ctx) })
+	assert.True(t, o.DemotedAt.IsZero())
+	assert.True(t, o.FencedSince.IsZero())
+}
+
+func TestLagWakes(t *testing.T) {
+	primary, replica := redistest.Start(t), redistest.Start(t, redistest.Fence...)
+	w := watch(t, target(primary, "p"), target(replica, "r"))
+	w.await("p", "primary up", link(state.LinkUp))
+	w.await("r", "replica up", link(state.LinkUp))
+	attach(w, "r", primary.Port)
+	require.NoError(t, w.Do(t.Context(), "p", w.of("p").Redis.RunID, func(ctx context.Context, n *redis.Node) error { return n.SetQuorum(ctx, 1, 4) }))
+	w.await("p", "settled", func(o monitor.Observation) bool { return len(o.Redis.Replicas) == 1 && o.Redis.Replicas[0].Online })
+
+	replica.Signal(syscall.SIGSTOP)
+	w.await("r", "silent", link(state.LinkSilent))
+	lag := func(seconds int64) func(monitor.Observation) bool {
+		return func(o monitor.Observation) bool { return o.Redis.Replicas[0].LagSeconds >= seconds }
+	}
+	w.await("p", "lag of 2 s", lag(2))
+	wakes := w.wakes.Load()
+	w.await("p", "lag of 3 s", lag(3))
+	require.Eventually(t, func() bool { return w.wakes.Load() > wakes }, time.Second, time.Millisecond)
+}
+
+// attach makes a node copy from the one at that port.
+func attach(w *watched, uid types.UID, port int32) {
+	w.t.Helper()
+	require.NoError(w.t, w.Do(w.t.Context(), uid, w.of(uid).Redis.RunID, func(ctx context.Context, n *redis.Node) error {
+		if err := n.SetReplicationLogin(ctx, redistest.OperatorUser, redistest.OperatorPassword); err != nil {
+			return err
+		}
+		return n.ReplicaOf(ctx, "127.0.0.1", port)
+	}))
+}
+
 func TestAttachIsNoticedAndThenThereIsSilence(t *testing.T) {
 	primary, replica := redistest.Start(t), redistest.Start(t, redistest.Fence...)
 	w := watch(t, target(primary, "p"), target(replica, "r"))
 	w.await("p", "primary up", link(state.LinkUp))
 	w.await("r", "replica up", link(state.LinkUp))
-	require.NoError(t, w.Do(t.Context(), "r", w.of("r").Redis.RunID, func(ctx context.Context, n *redis.Node) error {
-		if err := n.SetReplicationLogin(ctx, redistest.OperatorUser, redistest.OperatorPassword); err != nil {
-			return err
-		}
-		return n.ReplicaOf(ctx, "127.0.0.1", primary.Port)
-	}))
+	attach(w, "r", primary.Port)
 	w.await("r", "replica linked", func(o monitor.Observation) bool { return o.Redis.LinkUp })
 	took := w.await("p", "and seen by the primary", func(o monitor.Observation) bool { return len(o.Redis.Replicas) == 1 && o.Redis.Replicas[0].Online })
 	assert.Less(t, took, 300*time.Millisecond)

@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,10 @@ type watcher struct {
 	obs Observation
 	// node is the standing connection to the process that obs.Redis tells of; nil while there is none.
 	node *redis.Node
+	// logins are the target's, as of the last Watch. The slice is replaced, never changed.
+	logins []Login
+	// loggedIn is the generation by which the newest connection logged in; obs has it from its first answer on.
+	loggedIn int64
 	// changedAt is when anything that matters last changed.
 	changedAt time.Time
 	failures  failures
@@ -44,6 +49,7 @@ func newWatcher(m *Monitor, g *group, target Target) *watcher {
 		hurried:   make(chan struct{}, 1),
 		reading:   make(chan struct{}, 1),
 		obs:       Observation{Link: state.LinkConnecting, LinkSince: now},
+		logins:    slices.Clone(target.Logins),
 		changedAt: now,
 	}
 }
@@ -81,10 +87,39 @@ func (w *watcher) run() {
 	}
 }
 
+// renew makes these the logins from now on. It returns false where that takes a new watcher: no connection stands, and the new
+// logins should be tried at once, or it stands by a login that is not among them.
+func (w *watcher) renew(logins []Login) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Equal(w.logins, logins) {
+		return true
+	}
+	if w.node == nil || indexOf(logins, w.obs.OperatorGeneration) < 0 {
+		return false
+	}
+	w.logins = slices.Clone(logins)
+	return true
+}
+
+// candidates are the logins, in the order to try: first the one that the process last took.
+func (w *watcher) candidates() []Login {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := indexOf(w.logins, w.obs.OperatorGeneration)
+	if last <= 0 || w.obs.Redis.RunID == "" {
+		return w.logins
+	}
+	return slices.Concat(w.logins[last:last+1], w.logins[:last], w.logins[last+1:])
+}
+
+func indexOf(logins []Login, generation int64) int {
+	return slices.IndexFunc(logins, func(l Login) bool { return l.Generation == generation })
+}
+
 // connect dials, logs in and hears the node for the first time.
 func (w *watcher) connect() (*redis.Node, error) {
-	credentials := redis.Credentials{Username: w.target.Username, Password: w.target.Password}
-	node, err := redis.Connect(w.ctx, w.monitor.dial, w.target.address(), credentials)
+	node, err := w.logIn()
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +128,24 @@ func (w *watcher) connect() (*redis.Node, error) {
 		return nil, err
 	}
 	return node, nil
+}
+
+// logIn tries the logins, each on a connection of its own, until one is not turned away. The node's denial is an error only
+// when it was the last one's.
+func (w *watcher) logIn() (node *redis.Node, err error) {
+	for _, login := range w.candidates() {
+		credentials := redis.Credentials{Username: w.target.Username, Password: login.Password}
+		node, err = redis.Connect(w.ctx, w.monitor.dial, w.target.address(), credentials)
+		if err == nil {
+			w.mu.Lock()
+			w.loggedIn = login.Generation
+			w.mu.Unlock()
+		}
+		if !redis.IsDenied(err) {
+			break
+		}
+	}
+	return node, err
 }
 
 // follow reads the node at intervals until that fails, and returns why, and when the failure began. The error is nil when a

@@ -20,7 +20,7 @@ import (
 // metadata of Secrets, never what is in them.
 func (o *Observer) access(ctx context.Context, s *state.Snapshot, m *memory) error {
 	key := types.NamespacedName{Namespace: s.Want.Key.Namespace, Name: resources.SecretName(s.Want.Key.Name)}
-	if own, exists := s.Objects.Existing[state.ObjectKey{Kind: "Secret", Name: key.Name}]; exists && own.Controller == s.Want.UID {
+	if own, exists := s.Objects.Existing[state.ObjectKey{Kind: "Secret", Name: key.Name}]; exists && (own.Controller == s.Want.UID || own.Controller == "") {
 		if err := o.seed(ctx, s, key); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (o *Observer) seed(ctx context.Context, s *state.Snapshot, key types.Namesp
 		o.Credentials.Remember(s.Want.UID, seed)
 	}
 	s.Want.Access.SeedKnown = true
-	s.Want.Access.OperatorHash = resources.PasswordHash(o.Credentials.OperatorPassword(s.Want.UID))
+	s.Want.Access.OperatorHash = resources.PasswordHash(o.Credentials.OperatorPassword(s.Want.UID, 0))
 	return nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +25,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 
 // nodes fills in the Redis pods with what each last said, and tells the monitor whom to watch.
 func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) error {
@@ -33,9 +35,10 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		return fmt.Errorf("listing pods of %s: %w", s.Want.Key, err)
 	}
 	var targets []monitor.Target
+	since := oldest(s)
 	for i := range pods.Items {
 		pod := expectations.Newest(o.Written, &pods.Items[i])
-		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) || pod.CreationTimestamp.Time.Before(s.Want.Created) {
+		if !belongs(pod, resources.WorkloadName(s.Want.Key.Name)) || pod.CreationTimestamp.Time.Before(since) {
 			continue
 		}
 		if finished(pod) {
@@ -47,51 +50,124 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		if n.Pod.IP != "" && s.Want.Access.SeedKnown {
 			targets = append(targets, monitor.Target{
 				Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, IP: n.Pod.IP, Port: n.Pod.RedisPort,
-				Username: credentials.OperatorUser, Password: o.Credentials.OperatorPassword(s.Want.UID),
+				Username: credentials.OperatorUser,
 			})
 		}
 	}
 	slices.SortFunc(s.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Pod.Name, b.Pod.Name) })
+	if len(targets) > 0 {
+		logins := o.logins(s)
+		for i := range targets {
+			targets[i].Logins = logins
+		}
+	}
 	o.Nodes.Watch(s.Want.Key, targets)
 	answers := o.Nodes.Observations(s.Want.Key)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if heard, ok := answers[n.Pod.UID]; ok {
 			n.Redis, n.Link, n.LinkSince, n.Heard = heard.Redis, heard.Link, heard.LinkSince, heard.Heard
-			n.AccessHash, n.ReplicationGeneration = heard.AccessHash, heard.ReplicationGeneration
+			n.AccessHash, n.ReplicationGeneration, n.AttachedAt = heard.AccessHash, heard.ReplicationGeneration, heard.AttachedAt
+			n.OperatorGeneration = heard.OperatorGeneration
+			n.FencedSince, n.DemotedAt, n.QuorumMark = heard.FencedSince, heard.DemotedAt, heard.QuorumMark
 		}
 	}
 	o.departed(ctx, s, m)
-	return nil
+	return o.machines(ctx, s)
 }
 
-// departed fills in what is known of a claimed pod that is gone, from how it was when last seen.
+// oldest is the time before which no pod of the resource was made: pods older than the resource are of one that had its name
+// before; unless it adopted that one's workload.
+func oldest(s *state.Snapshot) time.Time {
+	if w := s.Objects.Workload; w != nil && w.CreationTimestamp.Time.Before(s.Want.Created) {
+		return w.CreationTimestamp.Time
+	}
+	return s.Want.Created
+}
+
+const (
+	// rememberedLogins is how many older passwords of the operator's are tried: a node that was away while several leaders took
+	// over still has an old one.
+	rememberedLogins = 8
+	// possibleLogins is how many are tried where the record was lost: as many leaders may have taken over.
+	possibleLogins = 256
+)
+
+// logins are the passwords by which a node may let the operator in, the likeliest first: the one on record, those before it, and
+// the one that every node boots with.
+func (o *Observer) logins(s *state.Snapshot) []monitor.Login {
+	var logins []monitor.Login
+	add := func(generation int64) {
+		logins = append(logins, monitor.Login{Generation: generation, Password: o.Credentials.OperatorPassword(s.Want.UID, generation)})
+	}
+	if s.Claim != nil {
+		for generation := s.Claim.OperatorGeneration; generation > 0 && len(logins) < rememberedLogins; generation-- {
+			add(generation)
+		}
+	}
+	add(0)
+	for generation := int64(1); s.Claim == nil && s.EverHadRole() && generation < possibleLogins; generation++ {
+		add(generation)
+	}
+	return logins
+}
+
+// departed fills in what is known of the claim's pods that are gone, from how each was when last seen.
 func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 	present := map[types.UID]state.Node{}
 	for i := range s.Nodes {
 		present[s.Nodes[i].Pod.UID] = s.Nodes[i]
 	}
-	if s.Claim != nil && s.Claimed() == nil {
-		uid := s.Claim.Primary.UID
-		known, seen := m.departed[uid]
+	s.Departed = map[types.UID]state.Departed{}
+	for _, pod := range claimedPods(s.Claim) {
+		if _, exists := present[pod.UID]; exists {
+			continue
+		}
+		known, seen := m.departed[pod.UID]
 		if !seen {
-			last := m.last[uid]
-			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || last.Link == state.LinkRefused, Graceful: last.Pod.Terminating}
-			m.departed[uid] = known
+			last := m.last[pod.UID]
+			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended, Graceful: last.Pod.Terminating}
+			m.departed[pod.UID] = known
 		}
 		if !known.Ended {
-			known.Machine = o.machine(ctx, s.Claim.Primary.NodeName)
+			known.Machine = o.machine(ctx, pod.NodeName)
 		}
-		s.Departed = map[types.UID]state.Departed{uid: known}
+		s.Departed[pod.UID] = known
 	}
 	m.last = present
-	if s.Claim != nil {
-		maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { return uid != s.Claim.Primary.UID })
+	maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { _, claimed := s.Departed[uid]; return !claimed })
+}
+
+// claimedPods are the pods of a claim: the primary, and those attached to it.
+func claimedPods(c *cachev1.Claim) []cachev1.ClaimedPod {
+	if c == nil {
+		return nil
 	}
+	return append([]cachev1.ClaimedPod{c.Primary}, c.Attached...)
+}
+
+// machines fills in the Kubernetes nodes that the pods run on.
+func (o *Observer) machines(ctx context.Context, s *state.Snapshot) error {
+	s.Machines = map[string]state.Machine{}
+	for i := range s.Nodes {
+		name := s.Nodes[i].Pod.NodeName
+		if _, known := s.Machines[name]; known || name == "" {
+			continue
+		}
+		var node corev1.Node
+		if err := o.Cache.Get(ctx, types.NamespacedName{Name: name}, &node); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return fmt.Errorf("reading node %s: %w", name, err)
+		}
+		s.Machines[name] = state.Machine{Cordoned: node.Spec.Unschedulable}
+	}
+	return nil
 }
 
 // belongs tells whether a pod was made by the workload: by a ReplicaSet that bears the workload's name and the pod's hash.
-// Labels alone prove nothing; anyone may write them. (Pods older than the resource are of one that had its name before.)
+// Labels alone prove nothing; anyone may write them.
 func belongs(pod *corev1.Pod, workload string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" && owner.Name == workload+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
@@ -152,4 +228,20 @@ func containerOf(status *corev1.ContainerStatus) state.Container {
 	}
 	c.Ended = !c.Running && ended != nil
 	return c
+}
+
+// Left are the pods that a resource that is gone still has, of those that were watched. It is nil once there are none.
+func (o *Observer) Left(ctx context.Context, key types.NamespacedName) []state.Node {
+	var pods corev1.PodList
+	if err := o.Cache.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(resources.Selector(key.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache ends only with the operator
+	}
+	answers := o.Nodes.Observations(key)
+	var left []state.Node
+	for i := range pods.Items {
+		if heard, ok := answers[pods.Items[i].UID]; ok {
+			left = append(left, state.Node{Pod: podOf(&pods.Items[i]), Redis: heard.Redis, Link: heard.Link})
+		}
+	}
+	return left
 }

@@ -81,7 +81,7 @@ func (o *Observer) fillIn(s *state.Snapshot, kind string, object plan.Object) {
 		existing.Controller = owner.UID
 	}
 	s.Objects.Existing[state.ObjectKey{Kind: kind, Name: object.GetName()}] = existing
-	if existing.Controller != s.Want.UID {
+	if existing.Controller != s.Want.UID && existing.Controller != "" {
 		return
 	}
 	switch typed := object.(type) {

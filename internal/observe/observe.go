@@ -54,14 +54,20 @@ type memory struct {
 	// last has the nodes of the look before, to know how a pod was when it disappeared; departed those that did.
 	last     map[types.UID]state.Node
 	departed map[types.UID]state.Departed
+	// overtakenBy is the generation by which another operator took over after this one, seen at overtakenAt; 0 for none.
+	overtakenBy int64
+	overtakenAt time.Time
 }
 
-// Observe makes a snapshot. The resource is nil where it does not exist; then everything about it is forgotten.
+// Observe makes a snapshot. The resource is nil where it does not exist; then everything about it is forgotten, once its last pod
+// is gone.
 func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cachev1.RedisCluster, *state.Snapshot, error) {
 	var cached cachev1.RedisCluster
 	if err := o.Cache.Get(ctx, key, &cached); err != nil {
 		if apierrors.IsNotFound(err) {
-			o.forget(key)
+			if o.Left(ctx, key) == nil {
+				o.forget(key)
+			}
 			return nil, nil, nil
 		}
 		return nil, nil, fmt.Errorf("reading RedisCluster %s: %w", key, err)
@@ -70,6 +76,7 @@ func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cach
 	m := o.remembered(key, resource.UID)
 
 	s := &state.Snapshot{Claim: resource.Status.Claim.DeepCopy(), Want: wantOf(resource)}
+	o.leadership(s, m)
 	if err := o.objects(ctx, s); err != nil {
 		return nil, nil, err
 	}
@@ -82,6 +89,20 @@ func (o *Observer) Observe(ctx context.Context, key types.NamespacedName) (*cach
 	return resource, s, nil
 }
 
+// leadership fills in whether it was this operator that last took the resource over, or another one after it.
+func (o *Observer) leadership(s *state.Snapshot, m *memory) {
+	s.TakenOver = s.Claim == nil || o.Credentials.HasTakenOver(s.Want.UID, s.Claim.OperatorGeneration)
+	switch {
+	case s.TakenOver || !o.Credentials.WasOvertaken(s.Want.UID, s.Claim.OperatorGeneration):
+		m.overtakenBy = 0
+	case m.overtakenBy != s.Claim.OperatorGeneration:
+		m.overtakenBy, m.overtakenAt = s.Claim.OperatorGeneration, o.Now()
+	}
+	if m.overtakenBy != 0 {
+		s.OvertakenAt = m.overtakenAt
+	}
+}
+
 // wantOf is what the user asked for, as plain values.
 func wantOf(r *cachev1.RedisCluster) state.Want {
 	return state.Want{
@@ -92,6 +113,7 @@ func wantOf(r *cachev1.RedisCluster) state.Want {
 		Spec:          *r.Spec.DeepCopy(),
 		Deleting:      !r.DeletionTimestamp.IsZero(),
 		ConfirmedDead: r.Annotations[cachev1.AnnotationConfirmDead],
+		SwitchoverTo:  r.Annotations[cachev1.AnnotationSwitchover],
 	}
 }
 

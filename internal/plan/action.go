@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,21 +50,71 @@ type WriteClaim struct {
 	// Old is the claim that the decision read; nil where there was none.
 	Old *cachev1.Claim
 	New cachev1.Claim
+	// LostAt is when the primary in Old was lost; zero where it was not.
+	LostAt time.Time
+}
+
+// TakeOver records a new generation of the operator's own password, by which this operator locks out any other.
+type TakeOver struct {
+	// Old is the claim that the decision read.
+	Old        *cachev1.Claim
+	Generation int64
+}
+
+// SetOperatorPassword gives the operator's user the password of that generation on a node, and closes its other connections.
+type SetOperatorPassword struct {
+	Node       Target
+	Generation int64
 }
 
 // Freeze makes a node serve nobody and copy from nobody; its data and offset stay.
 type Freeze struct{ Node Target }
 
-// Promote makes a node the primary and opens it for replicas with the epoch's replication password.
-type Promote struct {
-	Node  Target
-	Epoch int64
+// Demote makes a primary that is not the claimed one serve nobody, and closes its clients. Discards is the number of bytes that
+// it wrote and nobody else has; 0 where that is none or not known.
+type Demote struct {
+	Node     Target
+	Discards int64
 }
 
-// OpenReplication sets the epoch's replication password on the primary, so that replicas may copy from it.
+// HandOver stops the writes at the primary, waits until another node has all of them, and freezes it: then nobody is writable,
+// and the other can be claimed and promoted without loss. If that does not happen in time the primary goes on.
+type HandOver struct{ From, To Target }
+
+// Promote makes a node the primary: open for replicas with the password of the claim's generation, acknowledging with the
+// claim's quorum.
+type Promote struct {
+	Node   Target
+	Epoch  int64
+	Quorum int32
+	MaxLag time.Duration
+}
+
+// OpenReplication sets the password of the claim's generation on the primary, so that replicas may copy from it.
 type OpenReplication struct {
-	Node  Target
+	Node              Target
+	Epoch, Generation int64
+}
+
+// SetQuorum sets how many replicas the primary needs in sync, heard within MaxLag, to acknowledge a write; never fewer than are
+// on record.
+type SetQuorum struct {
+	Node   Target
+	Epoch  int64
+	Quorum int32
+	MaxLag time.Duration
+}
+
+// RecordQuorum writes the quorum into the claim of that epoch.
+type RecordQuorum struct {
+	Epoch  int64
+	Quorum int32
+}
+
+// RecordAttached adds pods that are about to be attached to the claim of that epoch.
+type RecordAttached struct {
 	Epoch int64
+	Pods  []cachev1.ClaimedPod
 }
 
 // RecordHistory writes the primary's replication id into the claim of that epoch.
@@ -72,14 +123,39 @@ type RecordHistory struct {
 	Epoch int64
 }
 
-// Attach makes a node copy from the primary, with the epoch's replication password.
+// Attach makes a node copy from the primary, with the password of that generation, if the claim has it among the attached.
 type Attach struct {
-	Node        Target
-	Primary     Target
-	PrimaryIP   string
-	PrimaryPort int32
-	Epoch       int64
+	Node              Target
+	Primary           Target
+	PrimaryIP         string
+	PrimaryPort       int32
+	Epoch, Generation int64
 }
+
+// Leave takes pods out of the record of the attached, with what it takes that they cannot come back by themselves: a new
+// password on the primary and on those that stay, unless all leavers are certainly dead (the generation in New says so), and their links
+// closed. Those that stay must have all that the leavers may have confirmed before it is written.
+type Leave struct {
+	Node Target
+	Stay []Target
+	// IPs are the leavers' addresses.
+	IPs    []string
+	Old    *cachev1.Claim
+	New    cachev1.Claim
+	MaxLag time.Duration
+}
+
+// CloseReplicas closes the links of replicas at the primary.
+type CloseReplicas struct {
+	Node Target
+	IPs  []string
+}
+
+// CloseClients closes all clients of a node that ceased to be the primary.
+type CloseClients struct{ Node Target }
+
+// ForgetSwitchover removes the annotation by which a person asked for another primary, if it still asks for that one.
+type ForgetSwitchover struct{ Wanted string }
 
 // PointService makes the Service lead to one pod, in one write.
 type PointService struct {
@@ -131,23 +207,42 @@ type SetAccess struct {
 	Hash        string
 }
 
-func (WriteClaim) action()      {}
-func (Freeze) action()          {}
-func (Promote) action()         {}
-func (OpenReplication) action() {}
-func (RecordHistory) action()   {}
-func (Attach) action()          {}
-func (PointService) action()    {}
-func (CreateSeed) action()      {}
-func (Apply) action()           {}
-func (Delete) action()          {}
-func (PatchPod) action()        {}
-func (SetGate) action()         {}
-func (SetAccess) action()       {}
+func (WriteClaim) action()          {}
+func (TakeOver) action()            {}
+func (SetOperatorPassword) action() {}
+func (Freeze) action()              {}
+func (Demote) action()              {}
+func (HandOver) action()            {}
+func (Promote) action()             {}
+func (OpenReplication) action()     {}
+func (SetQuorum) action()           {}
+func (RecordQuorum) action()        {}
+func (RecordAttached) action()      {}
+func (RecordHistory) action()       {}
+func (Attach) action()              {}
+func (Leave) action()               {}
+func (CloseReplicas) action()       {}
+func (CloseClients) action()        {}
+func (ForgetSwitchover) action()    {}
+func (PointService) action()        {}
+func (CreateSeed) action()          {}
+func (Apply) action()               {}
+func (Delete) action()              {}
+func (PatchPod) action()            {}
+func (SetGate) action()             {}
+func (SetAccess) action()           {}
 
 // String tells the action in one line.
 func (a WriteClaim) String() string {
 	return fmt.Sprintf("claim epoch %d for %s", a.New.Epoch, a.New.Primary.Name)
+}
+
+// String tells the action in one line.
+func (a TakeOver) String() string { return fmt.Sprintf("take over with generation %d", a.Generation) }
+
+// String tells the action in one line.
+func (a SetOperatorPassword) String() string {
+	return fmt.Sprintf("lock other operators out of %s, by generation %d", a.Node, a.Generation)
 }
 
 // String tells the action in one line.
@@ -157,9 +252,38 @@ func (a Freeze) String() string { return "freeze " + a.Node.Pod }
 func (a Promote) String() string { return fmt.Sprintf("promote %s in epoch %d", a.Node, a.Epoch) }
 
 // String tells the action in one line.
-func (a OpenReplication) String() string {
-	return fmt.Sprintf("open %s for replicas of epoch %d", a.Node, a.Epoch)
+func (a OpenReplication) String() string { return "open " + a.Node.Pod + " for its replicas" }
+
+// String tells the action in one line.
+func (a Demote) String() string { return "demote " + a.Node.Pod }
+
+// String tells the action in one line.
+func (a HandOver) String() string { return fmt.Sprintf("hand over from %s to %s", a.From, a.To) }
+
+// String tells the action in one line.
+func (a SetQuorum) String() string { return fmt.Sprintf("set quorum of %s to %d", a.Node, a.Quorum) }
+
+// String tells the action in one line.
+func (a RecordQuorum) String() string { return fmt.Sprintf("record quorum %d", a.Quorum) }
+
+// String tells the action in one line.
+func (a RecordAttached) String() string { return "record as attached " + podNames(a.Pods) }
+
+// String tells the action in one line.
+func (a Leave) String() string {
+	return fmt.Sprintf("let all but %s leave, with quorum %d", podNames(a.New.Attached), a.New.Quorum)
 }
+
+// String tells the action in one line.
+func (a CloseReplicas) String() string {
+	return fmt.Sprintf("close links of %s at %s", strings.Join(a.IPs, ", "), a.Node)
+}
+
+// String tells the action in one line.
+func (a CloseClients) String() string { return "close clients of " + a.Node.Pod }
+
+// String tells the action in one line.
+func (a ForgetSwitchover) String() string { return "forget the wish for " + a.Wanted }
 
 // String tells the action in one line.
 func (a RecordHistory) String() string { return "record the history of " + a.Node.Pod }
@@ -189,6 +313,17 @@ func (a SetGate) String() string { return fmt.Sprintf("set gate of %s to %t", a.
 
 // String tells the action in one line.
 func (a SetAccess) String() string { return "set access of " + a.Node.Pod }
+
+func podNames(pods []cachev1.ClaimedPod) string {
+	if len(pods) == 0 {
+		return "nobody"
+	}
+	names := make([]string, 0, len(pods))
+	for i := range pods {
+		names = append(names, pods[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
 
 func settings(values map[string]*string) string {
 	parts := make([]string, 0, len(values))

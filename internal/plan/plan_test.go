@@ -37,7 +37,7 @@ func TestAPlanReadsAsAStory(t *testing.T) {
 	assert.Equal(t, `safety: claim epoch 3 for a (Failover)
 safety: freeze b (Freeze)
 safety: promote a in epoch 3 (Failover)
-safety: open a for replicas of epoch 3 (OpenReplication)
+safety: open a for its replicas (OpenReplication)
 safety: lead the Service to a (LeadService)
 safety: record the history of a (NewHistory)
 safety: attach b to a (Attach)

@@ -10,6 +10,24 @@ const (
 	CodeFailover = "Failover"
 	// CodeDataLost (event): every node with data is gone, and an empty one becomes the primary.
 	CodeDataLost = "DataLost"
+	// CodePodDeleted, CodeCordoned, CodeRollout, CodeSwitchover (events): a planned move of the primary, and why.
+	CodePodDeleted = "PrimaryPodDeleted"
+	CodeCordoned   = "NodeCordoned"
+	CodeRollout    = "Rollout"
+	CodeSwitchover = "SwitchoverRequested"
+	// CodeSwitchoverDone, CodeSwitchoverRefused (event): a person's wish for another primary is fulfilled, or cannot be.
+	CodeSwitchoverDone    = "SwitchoverDone"
+	CodeSwitchoverRefused = "SwitchoverRefused"
+	// CodeWritesDiscarded (event): an old primary came back with writes that nobody else has.
+	CodeWritesDiscarded = "WritesDiscarded"
+	// CodeTakeOver: another operator may still change roles.
+	CodeTakeOver = "TakeOver"
+	// CodeLeave: attached pods have no part in the replication any more.
+	CodeLeave = "Leave"
+	// CodeQuorum: how many replicas must be in sync is to change.
+	CodeQuorum = "Quorum"
+	// CodeCloseClients: clients of a node that ceased to be the primary.
+	CodeCloseClients = "CloseClients"
 	// CodeFinishPromotion: the claim names a node that is not yet the primary.
 	CodeFinishPromotion = "FinishPromotion"
 	// CodeFreeze: before offsets are compared, nobody may serve or copy any more.

@@ -2,22 +2,52 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"example.com/redis-operator/internal/state"
 )
 
-// Info asks the node what it is and does. PreviousOffset is left -1: one answer knows of no other.
+// Info asks the node what it is and does, in one round trip. PreviousOffset is left -1: one answer knows of no other.
 //
-// Several sections in one INFO need Redis 7.0. INFO is answered while the node is fenced, loads or copies; not while a script
-// blocks it (BUSY).
+// Several sections in one INFO and several parameters in one CONFIG GET need Redis 7.0. Both are answered while the node is
+// fenced, loads, copies or has its writes paused; not while a script blocks it (BUSY). Other clients' commands may come between
+// the two, so the settings are asked for first: a primary's Offset is then never older than MinReplicas, and what is beyond it
+// was acknowledged under that value or a later one. A node that refuses CONFIG GET is read without it.
 func (n *Node) Info(ctx context.Context) (state.Redis, error) {
-	text, err := n.do(ctx, "INFO", nil, "INFO", "server", "persistence", "replication")
+	replies, err := n.pipeline(ctx, "INFO", nil,
+		[]string{"CONFIG", "GET", minReplicas, maxLag},
+		[]string{"INFO", "server", "persistence", "replication", "keyspace", "keyspace"})
 	if err != nil {
 		return state.Redis{}, err
 	}
-	return ParseInfo(text)
+	text, err := replies[1].ToString()
+	if err != nil {
+		return state.Redis{}, fmt.Errorf("INFO on %s: %w", n.address, err)
+	}
+	r, err := ParseInfo(text)
+	if err == nil && r.Role == state.RolePrimary {
+		settings, _ := replies[0].AsStrMap() // an error leaves no settings, which are then not known
+		r.MinReplicas, r.MaxLagSeconds = setting(settings, minReplicas), setting(settings, maxLag)
+	}
+	return r, err
+}
+
+// minReplicas and maxLag are the settings by which a primary refuses writes (NOREPLICAS) unless so many replicas are good: online
+// and heard within so many seconds.
+const (
+	minReplicas = "min-replicas-to-write"
+	maxLag      = "min-replicas-max-lag"
+)
+
+// SetQuorum makes the node, while it is a primary, refuse writes unless so many replicas were heard within so many seconds. If
+// either is 0, it never refuses. Both change at once or not at all (CONFIG SET of several parameters, Redis 7.0), and the good
+// replicas are counted anew at once (updateGoodSlaves in Redis' config.c).
+func (n *Node) SetQuorum(ctx context.Context, replicas, maxLagSeconds int32) error {
+	_, err := n.do(ctx, "CONFIG SET "+minReplicas, nil, "CONFIG", "SET",
+		minReplicas, strconv.Itoa(int(replicas)), maxLag, strconv.Itoa(int(maxLagSeconds)))
+	return err
 }
 
 // ReplicaOf makes the node copy from that one. Redis answers before the link is made; the old data stay until a full copy begins.

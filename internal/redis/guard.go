@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxReply is the most that a reply may take, in bytes. The longest that the operator asks for, INFO, is some KiB.
+	// maxReply is the most that the replies to one question may take, in bytes. The longest, INFO, is some KiB.
 	maxReply = 1 << 20
 	// maxElements limits the elements of an array or map; maxDepth how deep they may be nested.
 	maxElements = 4096
@@ -17,15 +17,15 @@ const (
 
 var errUnasked = errors.New("the server sent more than was asked for")
 
-// guard watches one reply pass by and refuses what rueidis cannot take from a server that means harm: a header that announces
-// more than a reply can hold (resp.go allocates it before the data is there), nesting without end, and anything after the
-// reply (pipe.go panics, in a goroutine of its own). The zero guard lets nothing pass.
+// guard watches the awaited replies pass by and refuses what rueidis cannot take from a server that means harm: a header that
+// announces more than a reply can hold (resp.go allocates it before the data is there), nesting without end, and anything after
+// the last reply (pipe.go panics, in a goroutine of its own). The zero guard lets nothing pass.
 //
 // See redis.io/docs/latest/develop/reference/protocol-spec for the format.
 type guard struct {
-	// awaited is true until the reply is complete.
-	awaited bool
-	// size is how many bytes have come.
+	// awaited is how many replies are not complete yet.
+	awaited int
+	// size is how many bytes have come, of all replies together.
 	size int
 	// header is the line begun, as far as it is of interest.
 	header []byte
@@ -38,7 +38,7 @@ type guard struct {
 func (g *guard) inspect(data []byte) error {
 	g.size += len(data)
 	for len(data) > 0 {
-		if !g.awaited || g.size > maxReply {
+		if g.awaited == 0 || g.size > maxReply {
 			return errUnasked
 		}
 		if g.body > 0 {
@@ -112,7 +112,7 @@ func (g *guard) beginElements(line []byte, each int) error {
 	return nil
 }
 
-// valueEnds counts a complete value where it belongs; the outermost completes the reply.
+// valueEnds counts a complete value where it belongs; the outermost completes a reply.
 func (g *guard) valueEnds() {
 	for last := len(g.open) - 1; last >= 0; last-- {
 		if g.open[last]--; g.open[last] > 0 {
@@ -120,7 +120,7 @@ func (g *guard) valueEnds() {
 		}
 		g.open = g.open[:last]
 	}
-	g.awaited = false
+	g.awaited--
 }
 
 // announced is the length in a header; -1 is RESP2's null.

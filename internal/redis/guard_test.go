@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +38,9 @@ func TestGuard(t *testing.T) {
 		"more than may come in one reply": {reply: "+" + strings.Repeat("x", maxReply), want: "more than was asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole := guard{awaited: true}
+			whole := guard{awaited: 1}
 			err := whole.inspect([]byte(tc.reply))
-			bytewise := guard{awaited: true}
+			bytewise := guard{awaited: 1}
 			var byteErr error
 			for i := 0; i < len(tc.reply) && byteErr == nil; i++ {
 				byteErr = bytewise.inspect([]byte{tc.reply[i]})
@@ -53,6 +54,18 @@ func TestGuard(t *testing.T) {
 			require.ErrorContains(t, byteErr, tc.want)
 		})
 	}
+}
+
+func TestGuardCountsReplies(t *testing.T) {
+	g := guard{awaited: 2}
+	require.NoError(t, g.inspect([]byte("*1\r\n+a\r\n$2\r\n")))
+	require.NoError(t, g.inspect([]byte("ok\r\n")))
+	require.ErrorIs(t, g.inspect([]byte("+OK\r\n")), errUnasked)
+
+	both := guard{awaited: 2}
+	half := "$" + strconv.Itoa(maxReply-100) + "\r\n" + strings.Repeat("x", maxReply-100) + "\r\n"
+	require.NoError(t, both.inspect([]byte(half)))
+	require.ErrorIs(t, both.inspect([]byte(half)), errUnasked, "the limit is for all replies together")
 }
 
 // hostile answers each command with the next of these, whatever it was.
@@ -83,7 +96,7 @@ func TestHostileServerHarmsNobody(t *testing.T) {
 		"a negative array":         "*-5\r\n",
 		"a pushed message":         ">3\r\n+message\r\n+a\r\n+b\r\n",
 		"an unknown type":          "?what\r\n",
-		"two replies":              "+OK\r\n+OK\r\n",
+		"three replies":            "+OK\r\n+OK\r\n+OK\r\n",
 		"an array":                 "*2\r\n+a\r\n+b\r\n",
 		"not the INFO of a server": "$5\r\nhello\r\n",
 	} {
@@ -115,6 +128,32 @@ func TestUnaskedWordsEndTheConnection(t *testing.T) {
 	require.NoError(t, err)
 	<-l.broken
 	assert.ErrorContains(t, l.reason(nil), "more than was asked for")
+}
+
+// lingering is a connection that takes its time to close, and takes what is written meanwhile.
+type lingering struct {
+	net.Conn
+	closed chan struct{}
+}
+
+func (c lingering) Write(p []byte) (int, error) { return len(p), nil }
+func (c lingering) Close() error {
+	<-c.closed
+	return c.Conn.Close()
+}
+
+func TestNothingIsWrittenOnceTheEndIsKnown(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	conn := lingering{Conn: ours, closed: make(chan struct{})}
+	defer close(conn.closed)
+	l := newLink(conn)
+	_, err := l.Write([]byte("PING"))
+	require.NoError(t, err)
+	go l.end(errUnasked)
+	<-l.broken
+	_, err = l.Write([]byte("PING"))
+	require.ErrorIs(t, err, errUnasked)
 }
 
 func TestCommandThatIsGivenUpEndsTheConnection(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"example.com/redis-operator/internal/state"
 )
 
-// ParseInfo reads the answer to INFO of the sections server, persistence and replication, of Redis 7.0 and later or Valkey.
-// An answer without run id or role, or with a number that is none, is an error. PreviousOffset is -1.
+// ParseInfo reads the answer to INFO of the sections server, persistence, replication and keyspace, of Redis 7.0 and later or Valkey.
+// An answer without run id or role, or with a number that is none, is an error. What INFO does not tell is -1: PreviousOffset,
+// MinReplicas, MaxLagSeconds.
 func ParseInfo(text string) (state.Redis, error) {
 	f := fields{values: map[string]string{}}
 	for line := range strings.Lines(text) {
@@ -19,15 +20,19 @@ func ParseInfo(text string) (state.Redis, error) {
 		}
 	}
 	r := state.Redis{
-		RunID:          f.values["run_id"],
-		Version:        f.version(),
-		Role:           state.Role(f.values["role"]),
-		Loading:        f.flag("loading") || f.flag("async_loading"),
-		UptimeSeconds:  f.number("uptime_in_seconds", 0),
-		ReplicationID:  f.values["master_replid"],
-		ReplicationID2: f.secondHistory(),
-		SecondOffset:   f.number("second_repl_offset", -1),
-		PreviousOffset: -1,
+		RunID:            f.values["run_id"],
+		Version:          f.version(),
+		Role:             state.Role(f.values["role"]),
+		Loading:          f.flag("loading") || f.flag("async_loading"),
+		UptimeSeconds:    f.number("uptime_in_seconds", 0),
+		ReplicationID:    f.values["master_replid"],
+		ReplicationID2:   f.secondHistory(),
+		SecondOffset:     f.number("second_repl_offset", -1),
+		PreviousOffset:   -1,
+		HasKeys:          f.hasKeys(),
+		LastHeardSeconds: -1,
+		MinReplicas:      -1,
+		MaxLagSeconds:    -1,
 	}
 	switch r.Role {
 	case state.RolePrimary:
@@ -40,6 +45,9 @@ func ParseInfo(text string) (state.Redis, error) {
 		r.LinkUp = f.values["master_link_status"] == "up"
 		r.Syncing = f.flag("master_sync_in_progress")
 		r.LinkDownSeconds = f.number("master_link_down_since_seconds", 0)
+		if r.LinkUp {
+			r.LastHeardSeconds = f.number("master_last_io_seconds_ago", -1)
+		}
 	default:
 		return state.Redis{}, fmt.Errorf("parse INFO: role %q is neither master nor slave", short(f.values["role"]))
 	}
@@ -47,6 +55,15 @@ func ParseInfo(text string) (state.Redis, error) {
 		return state.Redis{}, fmt.Errorf("parse INFO: there is no run_id")
 	}
 	return r, f.err
+}
+
+// setting is a whole number of CONFIG GET's; -1 where it is not to be had.
+func setting(settings map[string]string, name string) int32 {
+	number, err := strconv.ParseInt(settings[name], 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int32(number)
 }
 
 // fields are the lines of INFO; err is the first that could not be read.
@@ -96,6 +113,17 @@ func (f *fields) version() string {
 		return own
 	}
 	return f.values["redis_version"]
+}
+
+// hasKeys looks for a line such as "db0:keys=3,expires=0,avg_ttl=0", which Redis writes for each database that is not empty
+// (genRedisInfoString in server.c).
+func (f *fields) hasKeys() bool {
+	for key, value := range f.values {
+		if strings.HasPrefix(key, "db") && strings.HasPrefix(value, "keys=") && !strings.HasPrefix(value, "keys=0,") {
+			return true
+		}
+	}
+	return false
 }
 
 // secondHistory is empty where there is none; Redis says forty zeros (CONFIG_RUN_ID_SIZE in server.h).

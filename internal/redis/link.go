@@ -58,11 +58,11 @@ func (l *link) inspect(data []byte) error {
 	return l.guard.inspect(data)
 }
 
-// expectReply lets the server say one thing: a command is about to be sent.
-func (l *link) expectReply() {
+// expectReplies lets the server say so many things: that many commands are about to be sent.
+func (l *link) expectReplies(count int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.guard = guard{awaited: true}
+	l.guard = guard{awaited: count}
 }
 
 // expectNothing ends the server's turn: what it says from here on ends the connection.
@@ -104,7 +104,15 @@ func (l *link) Read(p []byte) (int, error) { return l.fromServer.Read(p) }
 
 // Write sends to the server. Where that fails, the reading side knows why, or is about to: a refusal through a forwarded port
 // arrives there. The wait ends with the command's context at the latest, which ends the connection.
+//
+// Once the end is known, nothing is written, also if closing takes a moment more: rueidis, cleaning up after a refused login, lets a
+// last PING fail in order to end its goroutine, and leaves it behind for ever where that PING gets through (pipe.go, _background).
 func (l *link) Write(p []byte) (int, error) {
+	select {
+	case <-l.broken:
+		return 0, l.reason(errGone)
+	default:
+	}
 	count, err := l.Conn.Write(p)
 	if err != nil {
 		<-l.broken

@@ -37,7 +37,7 @@ type Node struct {
 	address Address
 	client  rueidis.Client
 	link    *link
-	// turn has room for the one command that may be under way. rueidis then reads and writes in the caller's goroutine and
+	// turn has room for the one question that may be under way. rueidis then reads and writes in the caller's goroutine and
 	// keeps none of its own.
 	turn chan struct{}
 }
@@ -54,7 +54,7 @@ func Connect(ctx context.Context, dial Dialer, address Address, credentials Cred
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
 	n := &Node{address: address, link: newLink(conn), turn: make(chan struct{}, 1)}
-	err = n.exchange(ctx, []string{credentials.Password}, func() error {
+	err = n.exchange(ctx, 1, []string{credentials.Password}, func() error {
 		deadline, _ := ctx.Deadline()
 		n.client, err = rueidis.NewClient(options(n.link, credentials, time.Until(deadline)))
 		return err
@@ -103,24 +103,40 @@ func (n *Node) Broken() <-chan struct{} { return n.link.broken }
 // nothing else to clean up, having neither goroutines nor timers in this mode.
 func (n *Node) Close() { n.link.end(errGone) }
 
-// do sends one command and returns its reply as text. Secrets are kept out of the error, since Redis repeats arguments in some.
-func (n *Node) do(ctx context.Context, what string, secrets []string, words ...string) (string, error) {
+// do sends one command and returns its reply. Secrets are kept out of the error, since Redis repeats arguments in some.
+func (n *Node) do(ctx context.Context, what string, secrets []string, words ...string) (rueidis.RedisMessage, error) {
+	replies, err := n.pipeline(ctx, what, secrets, words)
+	if err != nil {
+		return rueidis.RedisMessage{}, err
+	}
+	return replies[0], nil
+}
+
+// pipeline sends commands in one go, which is one round trip, and returns their replies in that order. The error is the last
+// command's; what the server has against an earlier one stands in the reply to it.
+func (n *Node) pipeline(ctx context.Context, what string, secrets []string, commands ...[]string) ([]rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, CommandTimeout)
 	defer cancel()
-	var reply string
-	err := n.exchange(ctx, secrets, func() (err error) {
-		reply, err = n.client.Do(ctx, n.client.B().Arbitrary(words...).Build()).ToString()
+	all := make(rueidis.Commands, len(commands))
+	for i, words := range commands {
+		all[i] = n.client.B().Arbitrary(words...).Build()
+	}
+	replies := make([]rueidis.RedisMessage, len(commands))
+	err := n.exchange(ctx, len(commands), secrets, func() (err error) {
+		for i, result := range n.client.DoMulti(ctx, all...) {
+			replies[i], err = result.ToMessage()
+		}
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s on %s: %w", what, n.address, err)
+		return nil, fmt.Errorf("%s on %s: %w", what, n.address, err)
 	}
-	return reply, nil
+	return replies, nil
 }
 
-// exchange runs one question and answer on the connection. When the context ends before the answer came, so does the
-// connection: the answer, should it come later, would be taken for that of the next command.
-func (n *Node) exchange(ctx context.Context, secrets []string, talk func() error) error {
+// exchange runs one question of one or more commands, and the answer. When the context ends before the answer came, so does the
+// connection: the answer, should it come later, would be taken for that of the next question.
+func (n *Node) exchange(ctx context.Context, replies int, secrets []string, talk func() error) error {
 	select {
 	case n.turn <- struct{}{}:
 		defer func() { <-n.turn }()
@@ -129,7 +145,7 @@ func (n *Node) exchange(ctx context.Context, secrets []string, talk func() error
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	n.link.expectReply()
+	n.link.expectReplies(replies)
 	defer n.link.expectNothing()
 	stop := context.AfterFunc(ctx, func() { n.link.end(ctx.Err()) })
 	defer stop()

@@ -30,30 +30,63 @@ func Events(in Input, status cachev1.RedisClusterStatus) []Event {
 	return append(events, conditionEvents(in, status)...)
 }
 
-// stepEvent tells a change of the primary, once: with the promotion, or with the claim where nothing needs promoting.
+// stepEvent tells a change of the primary, once: with the claim. And what a person should know of other steps.
 func stepEvent(in Input, step plan.StepOutcome) (Event, bool) {
 	if step.Result != plan.Done {
 		return Event{}, false
 	}
-	claim, isClaim := step.Step.Action.(plan.WriteClaim)
-	if !isClaim {
-		return Event{}, false
-	}
 	why := step.Step.Why
 	event := Event{Reason: why.Code, Message: why.Message}
-	switch why.Code {
-	case plan.CodeFailover:
+	switch action := step.Step.Action.(type) {
+	case plan.WriteClaim:
+		return claimEvent(in, action, event)
+	case plan.Demote:
 		event.Warning = true
-		if n := in.Snapshot.NodeByUID(claim.Old.Primary.UID); n != nil && !n.LinkSince.IsZero() {
-			event.Message += fmt.Sprintf("; %d ms after it was lost", in.Now.Sub(n.LinkSince)/time.Millisecond)
+		return event, why.Code == plan.CodeWritesDiscarded
+	case plan.ForgetSwitchover:
+		event.Warning = true
+		return event, why.Code == plan.CodeSwitchoverRefused
+	}
+	return Event{}, false
+}
+
+// claimEvent tells why the primary changed, and how long clients had none.
+func claimEvent(in Input, claim plan.WriteClaim, event Event) (Event, bool) {
+	switch event.Reason {
+	case plan.CodeFailover, plan.CodeDataLost:
+		event.Warning = true
+		if !claim.LostAt.IsZero() {
+			event.Took = in.Now.Sub(claim.LostAt)
+			event.Message += fmt.Sprintf("; %d ms after it was lost", event.Took/time.Millisecond)
 		}
-	case plan.CodeDataLost:
-		event.Warning = true
+	case plan.CodePodDeleted, plan.CodeCordoned, plan.CodeRollout, plan.CodeSwitchover:
+		event.Took = handedOverIn(in.Outcome)
+		event.Message += fmt.Sprintf("; writes stood still for %d ms", event.Took/time.Millisecond)
 	case plan.CodeBootstrap, plan.CodeAdopt:
 	default:
 		return Event{}, false
 	}
 	return event, true
+}
+
+// handedOverIn is the time from the start of the last switchover until the Service led to the new primary.
+func handedOverIn(outcome *plan.Outcome) time.Duration {
+	var took time.Duration
+	within := false
+	for _, step := range outcome.Steps {
+		switch step.Step.Action.(type) {
+		case plan.HandOver:
+			took, within = 0, true
+		case plan.PointService:
+			if within {
+				took, within = took+step.Took, false
+			}
+		}
+		if within {
+			took += step.Took
+		}
+	}
+	return took
 }
 
 // conditionEvents tells when a resource becomes degraded, for what reason, and when it recovers.

@@ -12,7 +12,6 @@ import (
 	cachev1 "example.com/redis-operator/api/v1"
 	"example.com/redis-operator/internal/plan"
 	"example.com/redis-operator/internal/report"
-	"example.com/redis-operator/internal/state"
 	"example.com/redis-operator/internal/testing/given"
 )
 
@@ -27,8 +26,12 @@ func tellEvents(events []report.Event) []string {
 func TestEventsOfSteps(t *testing.T) {
 	claimed := func(code string, result plan.Result) plan.StepOutcome {
 		old := given.Replicated(1).Primary("a").Snapshot().Claim
+		var lost time.Time
+		if code == plan.CodeFailover {
+			lost = given.Now.Add(-130 * time.Millisecond)
+		}
 		return plan.StepOutcome{Result: result, Step: plan.Step{
-			Action: plan.WriteClaim{Old: old}, Why: plan.Reason{Code: code, Message: "because"},
+			Action: plan.WriteClaim{Old: old, LostAt: lost}, Why: plan.Reason{Code: code, Message: "because"},
 		}}
 	}
 	for name, c := range map[string]struct {
@@ -37,12 +40,8 @@ func TestEventsOfSteps(t *testing.T) {
 		want  []string
 	}{
 		"a failover, with the time since the primary was lost": {
-			given.Replicated(2).Primary("a", given.Linked(state.LinkRefused, 130*time.Millisecond)).Frozen("b"),
+			given.Replicated(2).Primary("b").Frozen("a"),
 			claimed(plan.CodeFailover, plan.Done), []string{"Warning Failover: because; 130 ms after it was lost"},
-		},
-		"a failover from a pod that is gone": {
-			given.Replicated(2).Claim("a", 1).Frozen("b").With(confirmedDead),
-			claimed(plan.CodeFailover, plan.Done), []string{"Warning Failover: because"},
 		},
 		"a loss":          {given.Replicated(1).Primary("a"), claimed(plan.CodeDataLost, plan.Done), []string{"Warning DataLost: because"}},
 		"a beginning":     {given.Replicated(1).Primary("a"), claimed(plan.CodeBootstrap, plan.Done), []string{"Normal Bootstrap: because"}},
@@ -58,7 +57,21 @@ func TestEventsOfSteps(t *testing.T) {
 	}
 }
 
-func confirmedDead(s *state.Snapshot) { s.Want.ConfirmedDead = "a" }
+// A switchover is told with the time that writes stood still: from the pause until the Service led to the new primary.
+func TestASwitchoverIsToldWithItsTime(t *testing.T) {
+	step := func(action plan.Action, code string, took time.Duration) plan.StepOutcome {
+		return plan.StepOutcome{Result: plan.Done, Step: plan.Step{Action: action, Why: plan.Reason{Code: code, Message: "because"}}, Took: took}
+	}
+	in := of(given.Replicated(1).Primary("a"),
+		step(plan.SetQuorum{}, plan.CodeQuorum, time.Second),
+		step(plan.HandOver{}, plan.CodeCordoned, 2*time.Millisecond),
+		step(plan.WriteClaim{}, plan.CodeCordoned, 5*time.Millisecond),
+		step(plan.Promote{}, plan.CodeCordoned, time.Millisecond),
+		step(plan.PointService{}, plan.CodeLeadService, 6*time.Millisecond),
+		step(plan.Attach{}, plan.CodeAttach, time.Second),
+	)
+	assert.Equal(t, []string{"Normal NodeCordoned: because; writes stood still for 14 ms"}, tellEvents(report.Events(in, report.Status(in))))
+}
 
 func TestEventsOfConditions(t *testing.T) {
 	degraded := func(reason string) []metav1.Condition {

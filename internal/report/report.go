@@ -22,6 +22,8 @@ type Event struct {
 	Warning bool
 	Reason  string
 	Message string
+	// Took is how long a change of the primary took; zero where the event is about something else, or it is not known.
+	Took time.Duration
 }
 
 // Input is all that a report is made of.
@@ -54,7 +56,7 @@ func Status(in Input) cachev1.RedisClusterStatus {
 		status.Primary = primary.Pod.Name
 		status.Version = primary.Redis.Version
 	}
-	for _, condition := range []metav1.Condition{available(in), ready(in), progressing(in), degraded(in)} {
+	for _, condition := range []metav1.Condition{available(in), ready(in), progressing(in), degraded(in), dataAtRisk(in)} {
 		status.Conditions = append(status.Conditions, settle(condition, in))
 	}
 	status.Phase = phase(in, status.Conditions)

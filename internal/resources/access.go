@@ -27,7 +27,7 @@ func AccessRules(access state.Access) string {
 		rules []string
 	}{
 		{userDefault, DefaultUserRules(access)},
-		{UserOperator, operatorRules(access)},
+		{UserOperator, OperatorRules(access.OperatorHash)},
 		{UserReplication, ReplicationOffRules()},
 		{UserProbe, []string{"reset", "on", "nopass", "+ping", "+role"}},
 	} {
@@ -55,16 +55,16 @@ func DefaultUserRules(access state.Access) []string {
 // AccessHash tells whether a node's default user is as asked: it changes with DefaultUserRules and with nothing else.
 func AccessHash(access state.Access) string { return hashJSON(DefaultUserRules(access)) }
 
-// operatorRules let the operator manage a node and touch no data: no keys, no channels, none of the commands that reach all
+// OperatorRules let the operator manage a node and touch no data: no keys, no channels, none of the commands that reach all
 // data without naming a key (FLUSHALL is not in @admin; SYNC, PSYNC, MONITOR and DEBUG are, and are taken out). This guards
 // against mistakes, not against a thief of the password: who may use ACL SETUSER can give himself anything.
 //
 // Without a password the user is off.
-func operatorRules(access state.Access) []string {
-	if access.OperatorHash == "" {
+func OperatorRules(passwordHash string) []string {
+	if passwordHash == "" {
 		return []string{"reset"}
 	}
-	return []string{"reset", "on", "#" + access.OperatorHash, "+@admin", "+@connection", "+info", "+role", "+wait", "+dbsize",
+	return []string{"reset", "on", "#" + passwordHash, "+@admin", "+@connection", "+info", "+role", "+wait", "+dbsize",
 		"-sync", "-psync", "-replconf", "-monitor", "-debug"}
 }
 

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,9 @@ const (
 
 	// shutdownTimeoutSeconds is how long a server that is told to end waits for its replicas to have everything.
 	shutdownTimeoutSeconds = 10
-	// terminationGraceSeconds covers that, the save of a user who asked for one, and a slow machine.
+	// PreStopSeconds is how long a primary whose pod is deleted goes on serving until another has taken over.
+	PreStopSeconds = 10
+	// terminationGraceSeconds covers both, and the save of a user who asked for one.
 	terminationGraceSeconds = 30
 
 	volumeConfig = "config"
@@ -62,6 +65,7 @@ func container(want *state.Want) corev1.Container {
 		Ports:           []corev1.ContainerPort{{Name: portName, ContainerPort: want.Spec.Port, Protocol: corev1.ProtocolTCP}},
 		Resources:       *want.Spec.Resources.DeepCopy(),
 		ReadinessProbe:  readinessProbe(want.Spec.Port),
+		Lifecycle:       &corev1.Lifecycle{PreStop: preStop(want.Spec.Port)},
 		SecurityContext: containerSecurity(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeConfig, MountPath: configDir, ReadOnly: true},
@@ -86,6 +90,15 @@ func readinessProbe(port int32) *corev1.Probe {
 		PeriodSeconds:    10,
 		FailureThreshold: 3,
 	}
+}
+
+// preStop keeps a primary serving while its pod is being deleted, until it is the primary no more: the operator moves the role
+// to another node meanwhile. A fixed sleep would be longer than that takes, and a second delete with a shorter grace period
+// does not cut it short (measured).
+func preStop(port int32) *corev1.LifecycleHandler {
+	role := "timeout 2 redis-cli -h 127.0.0.1 -p " + strconv.Itoa(int(port)) + " --user " + UserProbe + " --pass any --no-auth-warning role"
+	script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do case "$(%s)" in master*) sleep 0.1;; *) exit 0;; esac; i=$((i+1)); done`, PreStopSeconds*10, role)
+	return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", script}}}
 }
 
 // volumes are the files that redis.conf names, and a place for temporary data. The seed in the same Secret is not mounted.

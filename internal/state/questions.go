@@ -113,7 +113,7 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "", false
 	}
 	n := s.Claimed()
-	if s.Want.ConfirmedDead == c.Primary.Name && (n == nil || n.Link == LinkSilent || n.Link == LinkDenied) {
+	if s.confirmed(c.Primary.Name) && (n == nil || n.Link == LinkSilent || n.Link == LinkDenied) {
 		return "a person confirmed that it is dead", true // of one that answers, the word is an old one
 	}
 	if n == nil {
@@ -124,16 +124,18 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "its container ended (" + n.Pod.Container.LastEnd + ")", true
 	case n.Answers() && n.Redis.RunID != c.RunID:
 		return "its server started anew", true
-	case n.Link == LinkRefused && s.StillHears(n) == nil:
-		return "nothing listens at its address", true
 	}
 	return "", false
 }
 
-// StillHears finds a replica whose link to the node is up: then it is the operator that is cut off from it.
-func (s *Snapshot) StillHears(primary *Node) *Node {
+// StillHears finds a replica that heard the claimed primary within d: then it is the operator that is cut off from it.
+func (s *Snapshot) StillHears(d time.Duration, now time.Time) *Node {
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Answers() && n.CopiesFrom(primary) {
+		n := &s.Nodes[i]
+		if n.Pod.UID == s.Claim.Primary.UID || !n.Answers() || n.Redis.Role != RoleReplica || n.Redis.PrimaryHost != s.Claim.Primary.IP || !n.Redis.LinkUp {
+			continue
+		}
+		if heard := n.Heard.Add(-time.Duration(n.Redis.LastHeardSeconds) * time.Second); now.Sub(heard) < d {
 			return n
 		}
 	}
@@ -160,9 +162,13 @@ func (n *Node) NeverRan() bool {
 	return n.Heard.IsZero() && !c.Running && c.Restarts == 0 && c.LastEnd == ""
 }
 
-// Accounted tells whether the operator knows what the node holds: it answers, or nothing of it can be left or be there yet.
-func (n *Node) Accounted() bool {
-	return n.Answers() || n.NeverRan() || n.Pod.Container.Ended || n.Link == LinkRefused
+// Accounted tells whether the operator knows what the node holds: it answers, or nothing of it can be left or be there yet, or a
+// person says so.
+func (s *Snapshot) Accounted(n *Node) bool {
+	if n.Answers() {
+		return !n.Redis.Loading
+	}
+	return n.NeverRan() || n.Pod.Container.Ended || n.Link == LinkRefused || s.confirmed(n.Pod.Name)
 }
 
 // EverHadRole tells whether any pod was ever given a role. Where none was, there is no data anywhere.

@@ -77,7 +77,7 @@ func TestWhoIsAccountedFor(t *testing.T) {
 		"not one that may just have started":  {given.Replicated(1).Creating("a", given.Container(state.Container{Running: true})), false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			assert.Equal(t, c.want, c.given.Snapshot().Nodes[0].Accounted())
+			assert.Equal(t, c.want, accounted(c.given.Snapshot()))
 		})
 	}
 }
@@ -111,3 +111,5 @@ func TestLinksHaveNames(t *testing.T) {
 		assert.NotEmpty(t, link.String())
 	}
 }
+
+func accounted(s *state.Snapshot) bool { return s.Accounted(&s.Nodes[0]) }

@@ -22,6 +22,11 @@ type Snapshot struct {
 	Nodes []Node
 	// Claim is the record of who is primary; nil where there is none.
 	Claim *cachev1.Claim
+	// TakenOver is true if this very operator gave the nodes the operator's password that is on record, so that no other can
+	// change a role. Without a claim nobody has to be locked out.
+	TakenOver bool
+	// OvertakenAt is when this operator saw that another one had taken over after it; zero where none has.
+	OvertakenAt time.Time
 	// Departed tells what is known of the pods in the claim that no longer exist, by their UID.
 	Departed map[types.UID]Departed
 	// Machines are the Kubernetes nodes by name, as far as the operator may see them.
@@ -43,11 +48,11 @@ type Want struct {
 	Spec       cachev1.RedisClusterSpec
 	// Deleting is true once the resource is being deleted; its objects then go by cascade.
 	Deleting bool
-	// ConfirmedDead is the pod that a person vouches is dead (annotation cache.example.com/confirm-dead).
+	// ConfirmedDead are the pods that a person vouches are dead, separated by commas (annotation cache.example.com/confirm-dead).
 	ConfirmedDead string
 	// SwitchoverTo is the pod that a person wants for the primary (annotation cache.example.com/switchover).
 	SwitchoverTo string
-	Access        Access
+	Access       Access
 }
 
 // Access is who may log in to the nodes. It holds hashes only (SHA-256, lower case hex), never a password.
@@ -227,6 +232,8 @@ type Redis struct {
 	Offset int64
 	// PreviousOffset is Offset as of the answer before; -1 where there was none from this process.
 	PreviousOffset int64
+	// HasKeys is true if any database holds a key.
+	HasKeys bool
 	// PrimaryHost, PrimaryPort, LinkUp, Syncing, LinkDownSeconds: a replica's link to what it copies from.
 	PrimaryHost     string
 	PrimaryPort     int32

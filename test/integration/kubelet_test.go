@@ -425,22 +425,22 @@ func (p *playedPod) terminate(ctx context.Context, pod *corev1.Pod) error {
 	if pod == nil {
 		return nil
 	}
-	if pod.Spec.Containers[0].Lifecycle != nil {
-		return fmt.Errorf("pod %s has a lifecycle hook, which this kubelet does not know", pod.Name)
-	}
 	grace := 30 * time.Second
 	if pod.DeletionGracePeriodSeconds != nil {
 		grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 	}
 	if p.run != nil {
-		p.run.signal(syscall.SIGTERM)
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
+		stopping := p.preStop(ctx, pod)
 	waiting:
 		for {
 			select {
 			case <-p.run.ended:
 				break waiting
+			case <-stopping:
+				stopping = nil
+				p.run.signal(syscall.SIGTERM)
 			case <-timer.C:
 				p.run.signal(syscall.SIGKILL)
 			case <-ctx.Done():

@@ -188,3 +188,24 @@ func probe(ip string, pod *corev1.Pod) bool {
 	answer, err := ask(net.JoinHostPort(ip, port), []string{user, "any"}, command[len(command)-1])
 	return err == nil && answer == "PONG"
 }
+
+// preStop runs the pod's hook, and closes the channel when it has ended. Inside the pod 127.0.0.1 would be the server.
+func (p *playedPod) preStop(ctx context.Context, pod *corev1.Pod) <-chan struct{} {
+	ended := make(chan struct{})
+	hook := pod.Spec.Containers[0].Lifecycle
+	if hook == nil || hook.PreStop == nil {
+		close(ended)
+		return ended
+	}
+	command := hook.PreStop.Exec.Command
+	script := strings.ReplaceAll(command[len(command)-1], "127.0.0.1", p.ip)
+	script = strings.ReplaceAll(script, "redis-cli", fromCheckout("dist", "rootfs", "redis-7.0", "run-redis-cli"))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
+	run := exec.CommandContext(ctx, command[0], append(command[1:len(command)-1:len(command)-1], script)...)
+	go func() {
+		defer cancel()
+		defer close(ended)
+		_ = run.Run() // a kubelet goes on whatever a hook says
+	}()
+	return ended
+}

@@ -52,6 +52,9 @@ func (p *process) info() string {
 	}
 	t.number("master_repl_offset", p.offset)
 	t.number("second_repl_offset", p.second)
+	if len(p.data) > 0 {
+		t.line("db0", "keys="+strconv.Itoa(len(p.data))+",expires=0,avg_ttl=0")
+	}
 	return string(t.text)
 }
 

@@ -58,6 +58,8 @@ func (w *world) startOperator() *operator {
 	op.monitor = monitor.New(dial, func(types.NamespacedName) { op.wake() }, logr.Discard())
 	api := &apiClient{operator: op, rand: rand.New(rand.NewPCG(w.seed, hash64(op.name)))}
 	seeds := credentials.NewStore()
+	leads := make(chan struct{})
+	close(leads)
 	op.reconciler = &controller.Reconciler{
 		Observer: &observe.Observer{
 			Cache: op.informers, Live: api, Nodes: op.monitor, Written: op.written, Applied: op.applied, Credentials: seeds, Now: time.Now,
@@ -65,7 +67,7 @@ func (w *world) startOperator() *operator {
 		Actor: &act.Actor{
 			Writer: api, Live: api, Nodes: op.monitor, Written: op.written, Applied: op.applied, Credentials: seeds, Ended: op.stepEnded,
 		},
-		Recorder: recorder{op}, Metrics: controller.NewMetrics(prometheus.NewRegistry()), Now: time.Now,
+		Recorder: recorder{op}, Metrics: controller.NewMetrics(prometheus.NewRegistry()), Now: time.Now, Leads: leads,
 	}
 	var ctx context.Context
 	ctx, op.cancel = context.WithCancel(context.Background())

@@ -30,6 +30,7 @@ const (
 	ResourceUID = "uid-of-the-resource"
 
 	port     = 6379
+	maxLag   = 3
 	revision = "rev1"
 	// costPrimary is what decide writes to mark the last pod to go.
 	costPrimary = "1000"
@@ -48,7 +49,7 @@ type Cluster struct {
 func Replicated(size int32) *Cluster {
 	return &Cluster{
 		workloadSize: size,
-		snapshot: state.Snapshot{Want: state.Want{
+		snapshot: state.Snapshot{TakenOver: true, Want: state.Want{
 			Key: types.NamespacedName{Namespace: "ns", Name: "r"}, UID: ResourceUID, Generation: 1,
 			Spec: cachev1.RedisClusterSpec{
 				Size: size, Image: "redis:7.0", Port: port,
@@ -84,9 +85,22 @@ func (c *Cluster) Claim(name string, epoch int64) *Cluster {
 		Epoch:         epoch,
 		Primary:       cachev1.ClaimedPod{Name: name, UID: UID(name), IP: IP(name), NodeName: machine(name)},
 		RunID:         RunID(name),
-		ReplicationID: History,
+		ReplicationID: History, ReplicationGeneration: epoch,
 	}
 	return c
+}
+
+// Attached puts pods among the attached of the claim, and sets its quorum, whatever else is given.
+func (c *Cluster) Attached(quorum int32, names ...string) *Cluster {
+	return c.With(func(s *state.Snapshot) {
+		if n := s.Claimed(); n != nil && n.Redis.Role == state.RolePrimary {
+			n.Redis.MinReplicas = quorum
+		}
+		s.Claim.Quorum, s.Claim.Attached = quorum, nil
+		for _, name := range names {
+			s.Claim.Attached = append(s.Claim.Attached, cachev1.ClaimedPod{Name: name, UID: UID(name), IP: IP(name), NodeName: machine(name)})
+		}
+	})
 }
 
 // NoClaim is the loss of the record.
@@ -100,7 +114,7 @@ func (c *Cluster) Primary(name string, options ...Option) *Cluster {
 	c.Claim(name, 1)
 	n := node(name)
 	n.Redis.Role, n.Redis.ReplicationID, n.Redis.Offset, n.Redis.PreviousOffset = state.RolePrimary, History, 1000, 900
-	n.ReplicationGeneration = 1
+	n.ReplicationGeneration, n.Redis.MinReplicas, n.Redis.MaxLagSeconds = 1, 0, maxLag
 	settled(&n, cachev1.RolePrimary)
 	n.Pod.Annotations[annotationDeletionCost] = costPrimary
 	if c.snapshot.Want.Spec.Size == 1 {
@@ -117,19 +131,46 @@ const annotationDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
 func (c *Cluster) Replica(name string, options ...Option) *Cluster {
 	n := node(name)
 	following(&n, c.snapshot.Claim.Primary.Name)
-	n.Redis.LinkUp, n.Redis.ReplicationID, n.Redis.Offset = true, History, 1000
-	n.ReplicationGeneration = c.snapshot.Claim.Epoch
+	n.Redis.LinkUp, n.Redis.LastHeardSeconds, n.Redis.ReplicationID, n.Redis.Offset = true, 0, History, 1000
+	n.ReplicationGeneration = c.snapshot.Claim.ReplicationGeneration
 	settled(&n, cachev1.RoleReplica)
-	return c.add(n, options)
+	c.add(n, options)
+	c.attached(name)
+	return c
 }
 
 // Frozen is a replica that was told to copy from nobody, with its data.
 func (c *Cluster) Frozen(name string, options ...Option) *Cluster {
 	n := node(name)
 	fence(&n)
-	n.Redis.ReplicationID, n.Redis.Offset = History, 1000
+	n.Redis.ReplicationID, n.Redis.Offset, n.FencedSince = History, 1000, Now.Add(-10*time.Second)
 	settled(&n, cachev1.RoleReplica)
-	return c.add(n, options)
+	c.add(n, options)
+	c.attached(name)
+	return c
+}
+
+// attached puts a node among the attached of the claim, with the quorum that this allows for, and lets the primary list it.
+func (c *Cluster) attached(name string) {
+	claim, n := c.snapshot.Claim, c.snapshot.NodeByUID(UID(name))
+	if claim == nil || claim.Primary.UID == n.Pod.UID {
+		return
+	}
+	claim.Attached = append(claim.Attached, cachev1.ClaimedPod{Name: name, UID: n.Pod.UID, IP: n.Pod.IP, NodeName: n.Pod.NodeName})
+	primary := c.snapshot.Claimed()
+	inSync := primary != nil && n.CopiesFrom(primary)
+	if inSync || primary == nil || n.Fenced() {
+		claim.Quorum = min(c.snapshot.Majority(), claim.Quorum+1)
+	}
+	if inSync {
+		primary.Redis.Replicas = append(primary.Redis.Replicas, state.ReplicaLink{IP: n.Pod.IP, Port: port, Online: true, Offset: n.Redis.Offset})
+	}
+	if primary != nil && n.Redis.Syncing {
+		primary.Redis.Replicas = append(primary.Redis.Replicas, state.ReplicaLink{IP: n.Pod.IP, Port: port})
+	}
+	if primary != nil && primary.Redis.Role == state.RolePrimary {
+		primary.Redis.MinReplicas = claim.Quorum
+	}
 }
 
 // Started is a node that just booted: fenced, without data, without a role, not ready.
@@ -149,7 +190,9 @@ func (c *Cluster) Creating(name string, options ...Option) *Cluster {
 
 // Departed is what is known of the claimed pod, which does not exist any more.
 func (c *Cluster) Departed(d state.Departed) *Cluster {
-	c.snapshot.Departed = map[types.UID]state.Departed{c.snapshot.Claim.Primary.UID: d}
+	if c.snapshot.Claim != nil {
+		c.snapshot.Departed = map[types.UID]state.Departed{c.snapshot.Claim.Primary.UID: d}
+	}
 	return c
 }
 
@@ -180,10 +223,29 @@ func (c *Cluster) Snapshot() *state.Snapshot {
 			n.AccessHash = hash
 		}
 	}
+	c.revisions()
 	for _, change := range c.last {
 		change(s)
 	}
 	return s
+}
+
+// revisions gives each pod the hash of the revision that it is of.
+func (c *Cluster) revisions() {
+	current, others := resources.UserHash(&c.snapshot.Want), resources.UserHash(&c.snapshot.Want)
+	for i := range c.snapshot.Nodes {
+		if c.snapshot.Nodes[i].Pod.Annotations[resources.AnnotationUserHash] == newer {
+			others = "older"
+		}
+	}
+	for i := range c.snapshot.Nodes {
+		annotations := c.snapshot.Nodes[i].Pod.Annotations
+		if annotations[resources.AnnotationUserHash] == newer {
+			annotations[resources.AnnotationUserHash] = current
+		} else {
+			annotations[resources.AnnotationUserHash] = others
+		}
+	}
 }
 
 // objects makes everything exist as it would be applied now.

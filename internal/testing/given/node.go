@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	cachev1 "example.com/redis-operator/api/v1"
+	"example.com/redis-operator/internal/resources"
 	"example.com/redis-operator/internal/state"
 )
 
@@ -36,6 +37,7 @@ func node(name string) state.Node {
 		},
 		Redis: state.Redis{
 			RunID: RunID(name), Version: "7.0.15", ReplicationID: "own-" + name, Offset: 1, PreviousOffset: -1, SecondOffset: -1,
+			LastHeardSeconds: -1, MinReplicas: -1, MaxLagSeconds: -1,
 		},
 		Link: state.LinkUp, LinkSince: Now.Add(-time.Hour), Heard: Now, AccessHash: settledAccess,
 	}
@@ -80,7 +82,7 @@ func Linked(link state.Link, since time.Duration) Option {
 // Ended is a node whose container ended, as the kubelet says; its connection was refused at the same time.
 func Ended() Option {
 	return func(n *state.Node) {
-		n.Link, n.LinkSince = state.LinkRefused, Now.Add(-200*time.Millisecond)
+		n.Link, n.LinkSince = state.LinkRefused, Now.Add(-2*time.Second)
 		n.Pod.Container = state.Container{Ended: true, LastEnd: "Error, exit code 137"}
 	}
 }
@@ -167,9 +169,15 @@ func Unmarked() Option {
 	return func(n *state.Node) { delete(n.Pod.Annotations, annotationDeletionCost) }
 }
 
-// Newer is a pod of a later revision, created later.
+// newer stands for the hash of what the user asks for now, until the snapshot is finished.
+const newer = "newer"
+
+// Newer is a pod of the current revision, created later; all that are not newer are then of an older one.
 func Newer(revision string) Option {
-	return func(n *state.Node) { n.Pod.Revision, n.Pod.Created = revision, Now.Add(-time.Minute) }
+	return func(n *state.Node) {
+		n.Pod.Revision, n.Pod.Created = revision, Now.Add(-time.Minute)
+		n.Pod.Annotations[resources.AnnotationUserHash] = newer
+	}
 }
 
 // Container sets what the kubelet says of the container.
@@ -177,3 +185,11 @@ func Container(c state.Container) Option { return func(n *state.Node) { n.Pod.Co
 
 // Unschedulable has the scheduler's words.
 func Unschedulable(words string) Option { return func(n *state.Node) { n.Pod.Unschedulable = words } }
+
+// FrozenFor is a frozen node that was seen so for that long.
+func FrozenFor(d time.Duration) Option { return func(n *state.Node) { n.FencedSince = Now.Add(-d) } }
+
+// HeardPrimary is a replica that last heard its primary so many seconds ago.
+func HeardPrimary(seconds int64) Option {
+	return func(n *state.Node) { n.Redis.LastHeardSeconds = seconds }
+}

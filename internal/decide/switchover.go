@@ -1,0 +1,182 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	cachev1 "example.com/redis-operator/api/v1"
+	"example.com/redis-operator/internal/plan"
+	"example.com/redis-operator/internal/resources"
+	"example.com/redis-operator/internal/state"
+)
+
+// move plans a switchover where the primary should be another node and one is fit to be. It tells whether it does.
+//
+// The old primary is demoted first: a crash at any point leaves one writable node or none. The Service is swapped before
+// anything else of the move shows in Kubernetes, since kube-proxy waits up to a second between two changes.
+func move(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) bool {
+	reason, message, target := whyMove(s, primary, p)
+	if target == nil {
+		return false
+	}
+	next := newClaim(s, target, target.Redis.ReplicationID, now)
+	next.Attached, next.Quorum = nil, 0
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n != target && n.Attachable() {
+			next.Attached = append(next.Attached, claimedPod(n))
+			if n == primary || n.CaughtUp(primary) {
+				next.Quorum++
+			}
+		}
+	}
+	next.Quorum = min(next.Quorum, s.Majority())
+	sortByUID(next.Attached)
+	p.Add(plan.Safety, plan.HandOver{From: plan.TargetOf(primary), To: plan.TargetOf(target)}, reason, "%s: %s is to take over from %s",
+		message, target.Pod.Name, primary.Pod.Name)
+	p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: next}, reason, "%s: %s takes over from %s", message, target.Pod.Name, primary.Pod.Name)
+	p.Add(plan.Safety, plan.Promote{Node: plan.TargetOf(target), Epoch: next.Epoch, Quorum: next.Quorum, MaxLag: s.MaxLag()}, reason,
+		"epoch %d is %s's", next.Epoch, target.Pod.Name)
+	handedOver := *s
+	handedOver.Nodes = slices.Clone(s.Nodes)
+	for i := range handedOver.Nodes {
+		if n := &handedOver.Nodes[i]; n.Pod.UID == primary.Pod.UID {
+			n.Redis.Role, n.Redis.PrimaryHost, n.Redis.PrimaryPort = state.RoleReplica, state.FenceHost, state.FencePort
+		}
+	}
+	install(&handedOver, handedOver.NodeByUID(target.Pod.UID), &next, p)
+	return true
+}
+
+// whyMove tells why the primary should be another node, and which; nil where it should not, or none is fit.
+func whyMove(s *state.Snapshot, primary *state.Node, p *plan.Plan) (reason, message string, target *state.Node) {
+	fit := fitForPrimary(s, primary)
+	best := (*state.Node)(nil)
+	if len(fit) > 0 {
+		best = fit[0]
+	}
+	switch {
+	case primary.Pod.Terminating:
+		if best == nil {
+			p.Block(cachev1.ReasonNoHealthyReplica, "pod %s of the primary is being deleted, and no replica is in sync to take over: it serves for up to %d s more",
+				primary.Pod.Name, resources.PreStopSeconds)
+		}
+		return plan.CodePodDeleted, "pod " + primary.Pod.Name + " is being deleted", best
+	case s.Want.SwitchoverTo != "":
+		return asked(s, primary, fit, p)
+	case best != nil && s.Machines[primary.Pod.NodeName].Cordoned && !s.Machines[best.Pod.NodeName].Cordoned:
+		return plan.CodeCordoned, "node " + primary.Pod.NodeName + " is cordoned", best
+	case best != nil && lastOfRollout(s, primary) && isCurrent(s, best):
+		return plan.CodeRollout, "all other pods are of the new revision", best
+	}
+	return "", "", nil
+}
+
+// asked answers a person's wish for another primary: it is tried once, and the annotation is removed either way.
+func asked(s *state.Snapshot, primary *state.Node, fit []*state.Node, p *plan.Plan) (reason, message string, target *state.Node) {
+	done := plan.ForgetSwitchover{Wanted: s.Want.SwitchoverTo}
+	if s.Want.SwitchoverTo == primary.Pod.Name {
+		p.Add(plan.Upkeep, done, plan.CodeSwitchoverDone, "%s is the primary", primary.Pod.Name)
+		return "", "", nil
+	}
+	for _, n := range fit {
+		if n.Pod.Name == s.Want.SwitchoverTo {
+			return plan.CodeSwitchover, "a person asked for it", n
+		}
+	}
+	why := "there is no such pod"
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Pod.Name == s.Want.SwitchoverTo {
+			if serves, reason := s.Serves(n); !serves {
+				why = reason
+			} else {
+				why = "it is not in sync, or is being deleted"
+			}
+		}
+	}
+	p.Add(plan.Upkeep, done, plan.CodeSwitchoverRefused, "%s cannot become the primary: %s", s.Want.SwitchoverTo, why)
+	return "", "", nil
+}
+
+// fitForPrimary are the replicas that may take over, the best first: in sync; then of the current revision, on a machine that is
+// not cordoned, ready to Kubernetes, and the smallest UID.
+func fitForPrimary(s *state.Snapshot, primary *state.Node) []*state.Node {
+	fit := slices.DeleteFunc(s.InSync(primary), func(n *state.Node) bool { return n.Pod.Terminating })
+	slices.SortFunc(fit, func(a, b *state.Node) int {
+		return cmp.Or(
+			-compareBool(isCurrent(s, a), isCurrent(s, b)),
+			compareBool(s.Machines[a.Pod.NodeName].Cordoned, s.Machines[b.Pod.NodeName].Cordoned),
+			-compareBool(a.Pod.Ready, b.Pod.Ready),
+			cmp.Compare(a.Pod.UID, b.Pod.UID),
+		)
+	})
+	return fit
+}
+
+// isCurrent tells whether a pod is of the revision that the workload asks for now.
+func isCurrent(s *state.Snapshot, n *state.Node) bool {
+	w := s.Objects.Workload
+	return w == nil || n.Pod.Annotations[resources.AnnotationUserHash] == w.Annotations[resources.AnnotationUserHash]
+}
+
+// lastOfRollout tells whether the primary is the last pod of an older revision, and as many as are wanted of the current one
+// serve. The primary moves then, before the last of them is called ready and Kubernetes takes the old pod.
+func lastOfRollout(s *state.Snapshot, primary *state.Node) bool {
+	if isCurrent(s, primary) {
+		return false
+	}
+	var current int32
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n == primary {
+			continue
+		}
+		if serves, _ := s.Serves(n); !isCurrent(s, n) || !serves {
+			return false
+		}
+		current++
+	}
+	return current >= s.Want.Spec.Size
+}
+
+const (
+	// proxiesFollow is how long a proxy may lead new connections to the old primary after the Service was swapped; the first
+	// closing waits a moment, since most need some tens of milliseconds.
+	proxiesFollow  = 1500 * time.Millisecond
+	firstClosing   = 40 * time.Millisecond
+	betweenClosing = 30 * time.Millisecond
+)
+
+// closeOldPrimaries closes the clients of nodes that ceased to be the primary a moment ago, again and again until the proxies lead
+// elsewhere: they would get READONLY for ever.
+func closeOldPrimaries(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
+	if !s.SliceLeadsTo(primary) {
+		return
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		since := now.Sub(n.DemotedAt)
+		if n == primary || !n.Answers() || n.DemotedAt.IsZero() || since >= proxiesFollow {
+			continue
+		}
+		if since < firstClosing {
+			p.WakeWithin(firstClosing - since)
+			continue
+		}
+		p.Add(plan.Upkeep, plan.CloseClients{Node: plan.TargetOf(n)}, plan.CodeCloseClients, "%s is not the primary any more", n.Pod.Name)
+		p.WakeWithin(betweenClosing)
+	}
+}
+
+// justMoved tells whether the proxies may still be following a switchover: labels and gates wait, since kube-proxy delays what
+// comes within a second of another change.
+func justMoved(s *state.Snapshot, now time.Time, p *plan.Plan) bool {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if left := proxiesFollow - now.Sub(n.DemotedAt); !n.DemotedAt.IsZero() && n.Answers() && left > 0 {
+			p.WakeWithin(left)
+			return true
+		}
+	}
+	return false
+}
