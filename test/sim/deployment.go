@@ -27,6 +27,10 @@ func (w *world) controllers() {
 			w.podStatus(p)
 		}
 	}
+	if w.store.version == w.rolledOut {
+		return // nothing has changed since it found nothing to do
+	}
+	w.rolledOut = w.store.version
 	if d, ok := w.store.get(objectKey{"Deployment", resources.WorkloadName(key.Name)}).(*appsv1.Deployment); ok {
 		w.rollOut(d)
 	}

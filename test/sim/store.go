@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -139,29 +138,27 @@ func (s *store) put(o client.Object) client.Object {
 
 // generationOf counts the changes of what is neither metadata nor status, where Kubernetes does.
 func generationOf(old, o client.Object) int64 {
-	switch kindOf(o) {
-	case "Deployment", "RedisCluster", "PodDisruptionBudget", "EndpointSlice":
+	changed := false
+	switch o := o.(type) {
+	case *cachev1.RedisCluster:
+		before, is := old.(*cachev1.RedisCluster)
+		changed = is && !equality.Semantic.DeepEqual(before.Spec, o.Spec)
+	case *appsv1.Deployment:
+		before, is := old.(*appsv1.Deployment)
+		changed = is && !equality.Semantic.DeepEqual(before.Spec, o.Spec)
+	case *policyv1.PodDisruptionBudget:
+		before, is := old.(*policyv1.PodDisruptionBudget)
+		changed = is && !equality.Semantic.DeepEqual(before.Spec, o.Spec)
+	case *discoveryv1.EndpointSlice:
+		before, is := old.(*discoveryv1.EndpointSlice)
+		changed = is && !(equality.Semantic.DeepEqual(before.Endpoints, o.Endpoints) && equality.Semantic.DeepEqual(before.Ports, o.Ports))
 	default:
 		return 0
 	}
 	if old == nil {
 		return 1
 	}
-	if before, is := old.(*cachev1.RedisCluster); is {
-		return before.Generation + int64(number(!equality.Semantic.DeepEqual(before.Spec, o.(*cachev1.RedisCluster).Spec)))
-	}
-	return old.GetGeneration() + int64(number(intent(old) != intent(o)))
-}
-
-func intent(o client.Object) string {
-	content := contentOf(o)
-	delete(content, "metadata")
-	delete(content, "status")
-	text, err := json.Marshal(content)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
+	return old.GetGeneration() + int64(number(changed))
 }
 
 func contentOf(o client.Object) map[string]any {

@@ -32,6 +32,8 @@ type world struct {
 	// connections numbers connections, apart from serial: operators make them whenever they like.
 	connections int
 	freeIPs     []string
+	// rolledOut is the version of the store that the Deployment's controller has seen.
+	rolledOut int64
 
 	// claims are those that were ever written, by epoch; wipedAt is when the record was last lost on purpose.
 	claims  map[int64]cachev1.Claim
