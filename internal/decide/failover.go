@@ -96,9 +96,10 @@ func unfrozen(s *state.Snapshot, now time.Time) []string {
 	return names
 }
 
-// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds.
+// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds; the
+// primary's too: a new process of it may have started by its boot role, and taken writes.
 func allUnaccounted(s *state.Snapshot, now time.Time) []string {
-	names := unaccounted(s, s.Claimed())
+	names := unaccounted(s, nil)
 	for i := range s.Claim.Attached {
 		if pod := &s.Claim.Attached[i]; s.NodeByUID(pod.UID) == nil && !s.EndedForCertain(pod, now) {
 			names = append(names, pod.Name)
