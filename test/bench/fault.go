@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -68,6 +69,8 @@ type stage struct {
 	outposts *outposts
 	fault    *fault
 	undo     *undos
+	// writing are the writers that have not been asked for their report.
+	writing  []*writer
 	settings settings
 }
 
@@ -193,10 +196,12 @@ func (r *run) start(ctx context.Context, node, side string) (*writer, error) {
 		return nil, err
 	}
 	w, err := r.outposts.startWriter(ctx, node, fmt.Sprintf("%s-%s-%d", r.namespace, side, r.number), service, r.fault.pace)
-	if err == nil {
-		w.unconfirmed = r.fault.unconfirmed
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	w.unconfirmed = r.fault.unconfirmed
+	r.writing = append(r.writing, w)
+	return w, nil
 }
 
 // move starts the writer anew on another node, where the fault takes the one that it would have been on.
@@ -204,18 +209,29 @@ func (r *run) move(ctx context.Context, node string) error {
 	if node == r.node {
 		return nil
 	}
-	address, err := r.address(ctx)
-	if err != nil {
+	if err := r.writer.abandon(ctx); err != nil {
 		return err
 	}
-	if _, err := r.writer.finish(ctx, nil, address, nil); err != nil {
-		return err
-	}
+	r.forget(r.writer)
 	r.node = node
 	if r.writer, err = r.start(ctx, node, "moved"); err != nil {
 		return err
 	}
 	return r.writer.more(ctx, 500, time.Minute)
+}
+
+// forget is for a writer that has ended.
+func (s *stage) forget(w *writer) {
+	s.writing = slices.DeleteFunc(s.writing, func(one *writer) bool { return one == w })
+}
+
+// abandon ends the writers of a run that did not come to its end: they would go on for ever, and disturb the next.
+func (s *stage) abandon(ctx context.Context) error {
+	var problems []error
+	for _, w := range s.writing {
+		problems = append(problems, w.abandon(ctx))
+	}
+	return errors.Join(problems...)
 }
 
 // finish ends the writers, verifies their keys on the primary, and makes one report of both.
@@ -248,6 +264,7 @@ func (r *run) report(ctx context.Context, w *writer) (report *measure.Report, er
 		return err
 	})
 	if err == nil {
+		r.forget(w)
 		for _, key := range report.Found {
 			r.broken = append(r.broken, "the key "+key+" came to light")
 		}

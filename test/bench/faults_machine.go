@@ -212,8 +212,11 @@ func (r *run) waitsFor(ctx context.Context, missing string) error {
 // apiHost is where the API server listens.
 func (c *cluster) apiHost() (string, error) {
 	address, err := url.Parse(c.config.Host)
-	if err != nil || address.Hostname() == "" {
-		return "", fmt.Errorf("the API server's address %q: %v", c.config.Host, err)
+	if err == nil && address.Hostname() == "" {
+		err = fmt.Errorf("no host in the API server's address %q", c.config.Host)
+	}
+	if err != nil {
+		return "", err
 	}
 	return address.Hostname(), nil
 }

@@ -75,8 +75,11 @@ func (l *localCluster) pauseAPI(paused bool) error {
 		return err
 	}
 	program, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", recorded.PID))
-	if err != nil || !bytes.Contains(program, []byte("kube-apiserver")) {
-		return fmt.Errorf("process %d is no API server: %q (%v)", recorded.PID, program, err)
+	if err == nil && !bytes.Contains(program, []byte("kube-apiserver")) {
+		err = fmt.Errorf("process %d is no API server: %q", recorded.PID, program)
+	}
+	if err != nil {
+		return err
 	}
 	signal := syscall.SIGCONT
 	if paused {
@@ -164,8 +167,11 @@ func withReference(archive []byte, reference string) ([]byte, error) {
 		}
 		if header.Name == "manifest.json" {
 			var images []map[string]any
-			if err := json.Unmarshal(content, &images); err != nil || len(images) != 1 {
-				return nil, fmt.Errorf("a manifest of %d images (%v)", len(images), err)
+			if err := json.Unmarshal(content, &images); err != nil {
+				return nil, err
+			}
+			if len(images) != 1 {
+				return nil, fmt.Errorf("%d images in place of one", len(images))
 			}
 			images[0]["RepoTags"] = []string{reference}
 			if content, err = json.Marshal(images); err != nil {

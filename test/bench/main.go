@@ -184,7 +184,7 @@ func measureFault(ctx context.Context, kube *cluster, posts *outposts, f *fault,
 	}
 	there := &stage{kube: kube, outposts: posts, fault: f, undo: &undos{}, settings: s}
 	defer func() {
-		err = errors.Join(err, afterwards(ctx, there.undo.all), afterwards(ctx, func(ctx context.Context) error {
+		err = errors.Join(err, afterwards(ctx, there.undo.all), afterwards(ctx, there.abandon), afterwards(ctx, func(ctx context.Context) error {
 			return kube.removeNamespace(ctx, namespace)
 		}))
 		if err != nil {
@@ -217,10 +217,7 @@ func (r result) String() string {
 	if r.report.Lost.Example != "" {
 		line += "; lost for example " + r.report.Lost.Example
 	}
-	for _, problem := range slices.Concat(r.problems, r.broken) {
-		line += "\n    " + problem
-	}
-	return line
+	return strings.Join(slices.Concat([]string{line}, r.problems, r.broken), "\n    ")
 }
 
 func writeDocument(file string, faults []*fault, lines map[string]string) error {

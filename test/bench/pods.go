@@ -67,8 +67,11 @@ func newOutposts(ctx context.Context, kube *cluster) (*outposts, error) {
 // buildClient builds the program for the nodes' architecture, without a C library: it goes into whatever image.
 func buildClient(ctx context.Context, kube *cluster) ([]byte, error) {
 	var nodes corev1.NodeList
-	if err := kube.List(ctx, &nodes); err != nil || len(nodes.Items) == 0 {
-		return nil, fmt.Errorf("list the nodes: %d (%v)", len(nodes.Items), err)
+	if err := kube.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	if len(nodes.Items) == 0 {
+		return nil, errors.New("the cluster has no nodes")
 	}
 	out := filepath.Join("dist", "bench", "client")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./test/bench/client")
@@ -205,6 +208,12 @@ func (w *writer) finish(ctx context.Context, faults []time.Time, primary string,
 		return nil, fmt.Errorf("report of writer %s: %w: %.200s", w.name, err, said)
 	}
 	return &report, nil
+}
+
+// abandon ends the writer without a report.
+func (w *writer) abandon(ctx context.Context) error {
+	_, err := w.outposts.call(ctx, w.node, []byte("{}"), "finish", "-name", w.name)
+	return err
 }
 
 func podReady(pod *corev1.Pod) bool {

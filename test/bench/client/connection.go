@@ -30,10 +30,10 @@ func dial(address string) (*connection, error) {
 	return &connection{conn, bufio.NewReader(conn)}, nil
 }
 
-// errorReply is what a server answers instead of a result.
-type errorReply string
+// replyError is what a server answers instead of a result.
+type replyError string
 
-func (e errorReply) Error() string { return string(e) }
+func (e replyError) Error() string { return string(e) }
 
 // send writes commands, without waiting for the replies.
 func (c *connection) send(commands ...[]string) error {
@@ -68,7 +68,7 @@ func (c *connection) receive() (any, error) {
 	case '+', ':':
 		return rest, nil
 	case '-':
-		return nil, errorReply(rest)
+		return nil, replyError(rest)
 	case '$':
 		return c.bulk(rest)
 	case '*':

@@ -30,7 +30,7 @@ type moreRequest struct {
 	Unconfirmed bool
 }
 
-// finishRequest names the faults and the primary on which the keys must be.
+// finishRequest names the faults and the primary on which the keys must be; without one nobody cares any more.
 type finishRequest struct {
 	Faults  []time.Time
 	Primary string
@@ -137,6 +137,9 @@ func ask(name, path string, request, result any) error {
 
 // reportOf looks up at the primary what of the acknowledged writes is there, and removes the keys for the next run.
 func reportOf(clients []measure.Client, request finishRequest) (*measure.Report, error) {
+	if request.Primary == "" {
+		return &measure.Report{}, nil
+	}
 	keys, err := openKeys(request.Primary)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: client start|write|more|finish|signal|sum ..."))
+		fail(errors.New("which verb: start, write, more, finish, signal or sum"))
 	}
 	verbs := map[string]func(args []string) error{
 		"start": start, "write": write, "more": more, "finish": finish, "signal": signal, "sum": sum,

@@ -17,7 +17,7 @@ var signals = map[string]syscall.Signal{"KILL": syscall.SIGKILL, "STOP": syscall
 // it must see the node's processes: nobody inside a container can end its first process.
 func signal(args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: client signal KILL|STOP|CONT container...")
+		return errors.New("which signal (KILL, STOP or CONT), to which containers")
 	}
 	number, known := signals[args[0]]
 	if !known {

@@ -91,7 +91,7 @@ func (c *client) tryWrite(number int) {
 	write := measure.Write{Number: number, Link: c.link}
 	err := c.exchange(&write)
 	c.note(write)
-	var reply errorReply
+	var reply replyError
 	switch {
 	case err == nil:
 	case errors.As(err, &reply):
@@ -116,7 +116,7 @@ func (c *client) exchange(write *measure.Write) error {
 		return err
 	}
 	reply, refusal := c.conn.receive()
-	var word errorReply
+	var word replyError
 	if refusal != nil && !errors.As(refusal, &word) {
 		return refusal
 	}

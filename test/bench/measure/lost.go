@@ -1,6 +1,9 @@
 package measure
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Near is how shortly before a fault a plain write may have been acknowledged to count as in flight: replication is asynchronous.
 const Near = 50 * time.Millisecond
@@ -42,8 +45,7 @@ func Verify(client Client, there func(number int) bool, moments []time.Time) Los
 	var lost Lost
 	// From the newest to the oldest: whether a later write of the same connection is there is then known.
 	laterThere := map[int]bool{}
-	for i := len(client.Writes) - 1; i >= 0; i-- {
-		write := client.Writes[i]
+	for _, write := range slices.Backward(client.Writes) {
 		if write.Acked.IsZero() {
 			continue
 		}
