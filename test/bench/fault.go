@@ -214,9 +214,11 @@ func (r *run) move(ctx context.Context, node string) error {
 	}
 	r.forget(r.writer)
 	r.node = node
-	if r.writer, err = r.start(ctx, node, "moved"); err != nil {
+	moved, err := r.start(ctx, node, "moved")
+	if err != nil {
 		return err
 	}
+	r.writer = moved
 	return r.writer.more(ctx, 500, time.Minute)
 }
 
