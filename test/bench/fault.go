@@ -109,37 +109,47 @@ func (r *run) unmet(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// once lets the fault happen once.
+// once lets the fault happen once. If it does not come to its end, there is a result all the same if the keys can be verified.
 func (s *stage) once(ctx context.Context, number int) (result, error) {
 	r := &run{stage: s, number: number}
 	if err := r.begin(ctx); err != nil {
 		return result{}, fmt.Errorf("before the fault: %w", err)
 	}
-	if err := s.fault.strike(ctx, r); err != nil {
-		return result{}, err
-	}
+	struck := s.fault.strike(ctx, r)
 	if err := s.undo.all(ctx); err != nil {
-		return result{}, fmt.Errorf("undo the fault: %w", err)
+		struck = errors.Join(struck, fmt.Errorf("undo the fault: %w", err))
 	}
-	if err := r.writer.more(ctx, 300, settling); err != nil {
-		return result{}, fmt.Errorf("after the fault: %w", err)
-	}
-	if _, err := s.awaitRunning(ctx); err != nil {
-		return result{}, fmt.Errorf("after the fault: %w", err)
+	if struck == nil {
+		struck = r.recovered(ctx)
 	}
 	report, err := r.finish(ctx)
 	if err != nil {
-		return result{}, fmt.Errorf("verify the keys: %w", err)
+		return result{}, errors.Join(struck, fmt.Errorf("verify the keys: %w", err))
+	}
+	done := result{gaps: r.gaps(report), report: report, problems: r.problems, broken: r.broken}
+	if struck != nil {
+		return done, struck
 	}
 	if s.fault.after != nil {
 		if err := s.fault.after(ctx, r); err != nil {
-			return result{}, fmt.Errorf("before the next run: %w", err)
+			return done, fmt.Errorf("before the next run: %w", err)
 		}
 	}
 	if err := s.renew(ctx); err != nil {
-		return result{}, fmt.Errorf("before the next run: %w", err)
+		return done, fmt.Errorf("before the next run: %w", err)
 	}
-	return result{gaps: r.gaps(report), report: report, problems: r.problems, broken: r.broken}, nil
+	return done, nil
+}
+
+// recovered waits until all is as before.
+func (r *run) recovered(ctx context.Context) error {
+	if err := r.writer.more(ctx, 300, settling); err != nil {
+		return fmt.Errorf("after the fault: %w", err)
+	}
+	if _, err := r.awaitRunning(ctx); err != nil {
+		return fmt.Errorf("after the fault: %w", err)
+	}
+	return nil
 }
 
 // begin waits for a resource in order, and starts the writer on a node that the fault spares.
@@ -246,6 +256,9 @@ func (r *run) finish(ctx context.Context) (*measure.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(r.moments) == 0 {
+		return report, nil
+	}
 	if overlap := measure.Overlap(old.Windows[0], report.Windows[0]); overlap > 0 {
 		r.broken = append(r.broken, fmt.Sprintf("both sides of the cut confirmed writes, for %s", overlap))
 	}
@@ -276,6 +289,9 @@ func (r *run) report(ctx context.Context, w *writer) (report *measure.Report, er
 
 // gaps are those that count against the bar.
 func (r *run) gaps(report *measure.Report) []time.Duration {
+	if len(r.moments) == 0 {
+		return nil
+	}
 	if r.fault.resumed {
 		return []time.Duration{report.Windows[len(report.Windows)-1].Resumed}
 	}

@@ -196,12 +196,15 @@ func measureFault(ctx context.Context, kube *cluster, posts *outposts, f *fault,
 	}
 	for number := range runs {
 		one, err := there.once(ctx, number+1)
+		if one.report != nil {
+			measured.add(one)
+			fmt.Printf("  run %d: %s\n", number+1, one)
+		}
 		if err != nil {
+			measured.note("stopped: a run did not come to its end")
 			fmt.Printf("  run %d: %v\n", number+1, err)
 			return measured, fmt.Errorf("run %d: %w", number+1, err)
 		}
-		measured.add(one)
-		fmt.Printf("  run %d: %s\n", number+1, one)
 	}
 	return measured, nil
 }

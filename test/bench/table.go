@@ -30,15 +30,22 @@ func (r *row) add(one result) {
 	r.gaps = append(r.gaps, one.gaps...)
 	r.lost.Add(one.report.Lost)
 	if r.errors == nil {
-		r.errors, r.notes = map[measure.Kind]int{}, map[string]int{}
+		r.errors = map[measure.Kind]int{}
 	}
 	for kind, count := range one.report.Errors {
 		r.errors[kind] += count
 	}
 	for _, note := range slices.Concat(one.problems, one.broken) {
-		r.notes[note]++
+		r.note(note)
 	}
 	r.broken = r.broken || len(one.broken) > 0 || one.report.Lost.Confirmed > 0 && !r.fault.loses
+}
+
+func (r *row) note(note string) {
+	if r.notes == nil {
+		r.notes = map[string]int{}
+	}
+	r.notes[note]++
 }
 
 func (r *row) usual() time.Duration { return measure.Quantile(r.gaps, 0.5) }
