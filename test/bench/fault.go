@@ -116,7 +116,7 @@ func (s *stage) once(ctx context.Context, number int) (result, error) {
 		return result{}, fmt.Errorf("before the fault: %w", err)
 	}
 	struck := s.fault.strike(ctx, r)
-	if err := s.undo.all(ctx); err != nil {
+	if err := afterwards(ctx, s.undo.all); err != nil {
 		struck = errors.Join(struck, fmt.Errorf("undo the fault: %w", err))
 	}
 	if struck == nil {

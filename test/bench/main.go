@@ -48,10 +48,11 @@ func main() {
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, func() {
+	uninterrupted := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(os.Stderr, "bench: undoing what was done; a second interruption ends it at once, and the next bench cleans up")
 		stop()
 	})
+	defer uninterrupted()
 	if err := measureAll(ctx, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
