@@ -62,7 +62,7 @@ func TestLine(t *testing.T) {
 				{gaps: []time.Duration{900 * ms}, report: &measure.Report{Errors: map[measure.Kind]int{measure.Closed: 4, measure.Refused: 1}}},
 				{gaps: []time.Duration{200 * ms}, report: &measure.Report{}},
 			},
-			"| kill-primary | 3 | 200 ms | 900 ms | 200 ms / 1000 ms | 0 | 2: 2 of the last 50 ms | closed 4, refused 3 |  | v1 |\n",
+			"| kill-primary | 3 | 200 ms | 900 ms | 200 ms / 1000 ms | 0 | 2: 2 within 50 ms of the fault | closed 4, refused 3 |  | v1 |\n",
 		},
 		{
 			"too slow, and promises broken", fault{name: "node-cut", bar: silenceBar},
@@ -80,7 +80,7 @@ func TestLine(t *testing.T) {
 		{
 			"nothing can survive it", fault{name: "kill-all", bar: crashBar, loses: true},
 			[]result{{gaps: []time.Duration{90 * ms}, report: &measure.Report{Lost: measure.Lost{Confirmed: 7, After: 1}}}},
-			"| kill-all | 1 | 90 ms | 90 ms | 200 ms / 1000 ms | 7, as must be | 1: 1 acknowledged after the fault | none |  | v1 |\n",
+			"| kill-all | 1 | 90 ms | 90 ms | 200 ms / 1000 ms | 7, as must be | 1: 1 after it | none |  | v1 |\n",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

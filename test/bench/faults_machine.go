@@ -40,14 +40,19 @@ func machineFaults() []*fault {
 
 // served waits a while for acknowledgements, and notes it if there are none: the run then goes on and undoes its fault.
 func (r *run) served(ctx context.Context, within time.Duration) error {
-	r.writer.unconfirmed = true // whether replicas confirm is seen at the end of the run
-	defer func() { r.writer.unconfirmed = r.fault.unconfirmed }()
-	err := r.writer.more(ctx, 100, within)
+	err := r.plainMore(ctx, 100, within)
 	if err != nil && ctx.Err() == nil {
 		r.unmet("no acknowledgements within %s", within)
 		return nil
 	}
 	return err
+}
+
+// plainMore waits for acknowledgements of the plain clients: whether replicas confirm is seen at the end of the run.
+func (r *run) plainMore(ctx context.Context, count int, within time.Duration) error {
+	plain := *r.writer
+	plain.unconfirmed = true
+	return plain.more(ctx, count, within)
 }
 
 func nodeDies(ctx context.Context, r *run) error {
@@ -203,7 +208,7 @@ func (r *run) waitsFor(ctx context.Context, missing string) error {
 	if err := pause(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	if r.writer.more(ctx, 1, time.Second) == nil {
+	if r.plainMore(ctx, 1, time.Second) == nil {
 		r.broken = append(r.broken, "it did not wait for "+missing)
 	}
 	return ctx.Err()

@@ -101,9 +101,9 @@ func plainLost(lost measure.Lost) string {
 		count int
 		what  string
 	}{
-		{lost.Near, fmt.Sprintf("of the last %s", text(measure.Near))},
+		{lost.Near, fmt.Sprintf("within %s of the fault", text(measure.Near))},
 		{lost.Older, "older, up to " + text(lost.Oldest)},
-		{lost.After, "acknowledged after the fault"},
+		{lost.After, "after it"},
 		{lost.Holes, "out of order"},
 	} {
 		if part.count > 0 {

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Near is how shortly before a fault a plain write may have been acknowledged to count as in flight: replication is asynchronous.
+// Near is how close to a fault a plain write may have been acknowledged to count as in flight: replication is asynchronous, and
+// a client reads a last acknowledgement a moment after its server has died.
 const Near = 50 * time.Millisecond
 
 // Lost counts acknowledged writes that are gone.
 type Lost struct {
 	// Confirmed are those that a replica had confirmed.
 	Confirmed int
-	// The plain ones by when they were acknowledged: shortly before the fault, longer before, and after it, by a primary that went
-	// on while it was being replaced.
+	// The plain ones by when they were acknowledged: close to the fault, longer before, and longer after it, by a primary that
+	// went on while it was being replaced.
 	Near, Older, After int
 	// Oldest is how long before the fault the oldest plain one was acknowledged.
 	Oldest time.Duration
@@ -62,7 +63,7 @@ func Verify(client Client, there func(number int) bool, moments []time.Time) Los
 			continue
 		}
 		switch before := beforeFault(write.Acked, moments); {
-		case before < 0:
+		case before < -Near:
 			lost.After++
 		case before <= Near:
 			lost.Near++
