@@ -69,7 +69,7 @@ type stage struct {
 	outposts *outposts
 	fault    *fault
 	undo     *undos
-	// writing are the writers that have not been asked for their report.
+	// writing are the writers whose processes have not been ended.
 	writing  []*writer
 	settings settings
 }
@@ -219,10 +219,9 @@ func (r *run) move(ctx context.Context, node string) error {
 	if node == r.node {
 		return nil
 	}
-	if err := r.writer.abandon(ctx); err != nil {
+	if err := r.abandon(ctx, r.writer); err != nil {
 		return err
 	}
-	r.forget(r.writer)
 	r.node = node
 	moved, err := r.start(ctx, node, "moved")
 	if err != nil {
@@ -232,16 +231,17 @@ func (r *run) move(ctx context.Context, node string) error {
 	return r.writer.more(ctx, 500, time.Minute)
 }
 
-// forget is for a writer that has ended.
-func (s *stage) forget(w *writer) {
+// abandon ends a writer's process: it would go on for ever, and disturb the next run.
+func (s *stage) abandon(ctx context.Context, w *writer) error {
 	s.writing = slices.DeleteFunc(s.writing, func(one *writer) bool { return one == w })
+	return w.abandon(ctx)
 }
 
-// abandon ends the writers of a run that did not come to its end: they would go on for ever, and disturb the next.
-func (s *stage) abandon(ctx context.Context) error {
+// abandonAll is for a run that did not come to its end.
+func (s *stage) abandonAll(ctx context.Context) error {
 	var problems []error
-	for _, w := range s.writing {
-		problems = append(problems, w.abandon(ctx))
+	for _, w := range slices.Clone(s.writing) {
+		problems = append(problems, s.abandon(ctx, w))
 	}
 	return errors.Join(problems...)
 }
@@ -279,10 +279,10 @@ func (r *run) report(ctx context.Context, w *writer) (report *measure.Report, er
 		return err
 	})
 	if err == nil {
-		r.forget(w)
 		for _, key := range report.Found {
 			r.broken = append(r.broken, "the key "+key+" came to light")
 		}
+		err = r.abandon(ctx, w)
 	}
 	return report, err
 }

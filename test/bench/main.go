@@ -185,7 +185,7 @@ func measureFault(ctx context.Context, kube *cluster, posts *outposts, f *fault,
 	}
 	there := &stage{kube: kube, outposts: posts, fault: f, undo: &undos{}, settings: s}
 	defer func() {
-		err = errors.Join(err, afterwards(ctx, there.undo.all), afterwards(ctx, there.abandon), afterwards(ctx, func(ctx context.Context) error {
+		err = errors.Join(err, afterwards(ctx, there.undo.all), afterwards(ctx, there.abandonAll), afterwards(ctx, func(ctx context.Context) error {
 			return kube.removeNamespace(ctx, namespace)
 		}))
 		if err != nil {

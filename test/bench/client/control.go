@@ -30,7 +30,8 @@ type moreRequest struct {
 	Unconfirmed bool
 }
 
-// finishRequest names the faults and the primary on which the keys must be; without one nobody cares any more.
+// finishRequest names the faults and the primary on which the keys must be. Without one nobody wants a report any more: the
+// writer's process ends.
 type finishRequest struct {
 	Faults  []time.Time
 	Primary string
@@ -63,7 +64,8 @@ func start(args []string) error {
 	return fmt.Errorf("the writer does not answer: %s", said)
 }
 
-// serve answers questions about a writer, until it has been asked for its report.
+// serve answers questions about a writer. Its report is made once, since that removes the keys, and can be asked for again: on a
+// busy node a command's output may be lost on its way.
 func serve(socket string, w *writer) error {
 	_ = os.Remove(socket)
 	listener, err := net.Listen("unix", socket)
@@ -72,7 +74,9 @@ func serve(socket string, w *writer) error {
 	}
 	server := &http.Server{}
 	ended := make(chan struct{})
+	var mu sync.Mutex
 	var once sync.Once
+	var report *measure.Report
 	mux := http.NewServeMux()
 	mux.HandleFunc("/more", func(out http.ResponseWriter, in *http.Request) {
 		var request moreRequest
@@ -80,8 +84,15 @@ func serve(socket string, w *writer) error {
 	})
 	mux.HandleFunc("/finish", func(out http.ResponseWriter, in *http.Request) {
 		var request finishRequest
-		// After an error it stays, to be asked again: the primary may just have changed.
-		if answer(out, in, &request, func() (any, error) { return reportOf(w.end(), request) }) {
+		answer(out, in, &request, func() (result any, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if request.Primary != "" && report == nil {
+				report, err = reportOf(w.end(), request)
+			}
+			return report, err
+		})
+		if request.Primary == "" {
 			once.Do(func() { close(ended) })
 		}
 	})
@@ -96,18 +107,17 @@ func serve(socket string, w *writer) error {
 	return nil
 }
 
-// answer tells whether there was no error.
-func answer(out http.ResponseWriter, in *http.Request, request any, do func() (any, error)) bool {
+func answer(out http.ResponseWriter, in *http.Request, request any, do func() (any, error)) {
 	if err := json.NewDecoder(in.Body).Decode(request); err != nil {
 		http.Error(out, err.Error(), http.StatusBadRequest)
-		return false
+		return
 	}
 	result, err := do()
 	if err != nil {
 		http.Error(out, err.Error(), http.StatusConflict)
-		return false
+		return
 	}
-	return json.NewEncoder(out).Encode(result) == nil
+	_ = json.NewEncoder(out).Encode(result)
 }
 
 // ask asks a writer's process.
@@ -137,9 +147,6 @@ func ask(name, path string, request, result any) error {
 
 // reportOf looks up at the primary what of the acknowledged writes is there, and removes the keys for the next run.
 func reportOf(clients []measure.Client, request finishRequest) (*measure.Report, error) {
-	if request.Primary == "" {
-		return &measure.Report{}, nil
-	}
 	keys, err := openKeys(request.Primary)
 	if err != nil {
 		return nil, err
