@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -129,6 +130,30 @@ func (w *world) quorumOf(p *process) int {
 func (w *world) checkAttached(p, to *process) {
 	if c := w.claim(); protocol && c != nil && c.RunID == to.runID && !attached(c, p) {
 		w.violated("%s copies from %s and is not on record as attached", p.runID, to.runID)
+	}
+}
+
+// checkSlice: the Service is led only to a process that is, or was, a primary.
+func (w *world) checkSlice(o client.Object) {
+	if slice, is := o.(*discoveryv1.EndpointSlice); is && len(slice.Endpoints) > 0 {
+		if p := w.processAt(slice.Endpoints[0].Addresses[0]); p != nil && !p.wasPrimary {
+			w.violated("the Service is led to %s, which is no primary", p.runID)
+		}
+	}
+}
+
+// checkGate: a gate is opened only for a pod that serves its role with its data, or did a moment ago.
+func (w *world) checkGate(old client.Object, o client.Object) {
+	now, is := o.(*corev1.Pod)
+	before, _ := old.(*corev1.Pod)
+	if !is || before == nil || !condition(now, inSync) || condition(before, inSync) {
+		return
+	}
+	for _, p := range w.pods {
+		r := p.process
+		if p.uid == string(now.UID) && (r == nil || !r.primary && r.state != linkUp) && time.Since(p.served) > 3*time.Second {
+			w.violated("the gate of %s is opened, and it does not serve", p.short)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,9 +19,10 @@ type process struct {
 	stopped bool
 	inbox   []func()
 
-	primary bool
-	host    string
-	port    int
+	// wasPrimary is true if it is one or was.
+	primary, wasPrimary bool
+	host                string
+	port                int
 	// replid, replid2 and second name the history; offset is how far it goes.
 	replid, replid2 string
 	second          int64
@@ -74,14 +76,16 @@ const (
 	fenceHost   = "127.0.0.1"
 )
 
-// boot starts a process in a pod, as redis.conf says: fenced, the replication user off, unless the pod's boot role is primary.
+// boot starts a process in a pod, as redis.conf says: fenced, unless the pod's boot role is primary.
 func (w *world) boot(on *pod) *process {
 	p := &process{
 		world: w, pod: on, runID: fmt.Sprintf("run-%s-%d", on.short, w.number()), started: time.Now(), replid: w.newReplid(), second: -1, backlogFrom: -1,
-		host: fenceHost, port: 1, downTime: time.Now(), users: bootUsers(w.store), quorum: quorum{maxLag: 10},
+		downTime: time.Now(), users: bootUsers(w.store), quorum: quorum{maxLag: 10},
 	}
-	if on.bootsAsPrimary() {
-		p.primary, p.host, p.port = true, "", 0
+	if host, fenced := strings.CutSuffix(w.store.setting("replicaof"), " 1"); fenced && !on.bootsAsPrimary() {
+		p.host, p.port = host, 1
+	} else {
+		p.primary, p.wasPrimary = true, true
 	}
 	w.network.noted(on.ip)
 	w.later(w.between(5*time.Millisecond, 40*time.Millisecond), func() {
@@ -98,6 +102,9 @@ func (w *world) newReplid() string { return fmt.Sprintf("history-%d", w.number()
 func (p *process) die(withLoss bool) {
 	if p.dead {
 		return
+	}
+	if p.primary || p.state == linkUp {
+		p.pod.served = time.Now()
 	}
 	p.dead, p.listens, p.stopped, p.inbox = true, false, false, nil
 	p.pod.process = nil
@@ -202,6 +209,7 @@ func (p *process) replicaOf(host string, port int) {
 	}
 	p.world.tellRole(p, host)
 	if p.primary {
+		p.pod.served = time.Now()
 		p.primary, p.cached = false, true // replicationCacheMasterUsingMyself
 		if p.backlogFrom < 0 {
 			p.backlogFrom = p.offset + 1
@@ -225,7 +233,7 @@ func (p *process) promote() {
 	p.unlink()
 	p.replid2, p.second = p.replid, p.offset+1
 	p.replid = p.world.newReplid()
-	p.primary, p.host, p.port, p.cached = true, "", 0, false
+	p.primary, p.wasPrimary, p.host, p.port, p.cached = true, true, "", 0, false
 	p.dropReplicas()
 	p.world.checkOnePrimary()
 }
@@ -233,6 +241,9 @@ func (p *process) promote() {
 // unlink gives up the link to the primary; what is known of the history stays.
 func (p *process) unlink() {
 	p.attempt++
+	if p.state == linkUp {
+		p.pod.served = time.Now()
+	}
 	if p.upstream != nil {
 		p.upstream.closeAtReplica()
 	}

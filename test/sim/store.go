@@ -130,6 +130,8 @@ func (s *store) put(o client.Object) client.Object {
 	if endpointsChanged(old, o) {
 		s.world.serviceChanged()
 	}
+	s.world.checkSlice(o)
+	s.world.checkGate(old, o)
 	if r, is := o.(*cachev1.RedisCluster); is {
 		s.world.checkClaim(old, r)
 	}
@@ -181,6 +183,20 @@ func (s *store) logged(o, now client.Object) {
 	for _, op := range s.world.operators {
 		op.informers.expect(kind)
 	}
+}
+
+// setting is the last line of redis.conf that sets something; empty where there is none.
+func (s *store) setting(name string) (value string) {
+	config, _ := s.get(objectKey{"ConfigMap", resources.ConfigMapName(key.Name)}).(*corev1.ConfigMap)
+	if config == nil {
+		return ""
+	}
+	for line := range strings.Lines(config.Data["redis.conf"]) {
+		if key, rest, _ := strings.Cut(strings.TrimSpace(line), " "); key == name {
+			value = rest
+		}
+	}
+	return value
 }
 
 // primaryAddress is where the Service leads to; empty where it leads nowhere.
