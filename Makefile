@@ -137,7 +137,8 @@ bench: $(BUILT_KUBECTL) ## Measure what clients notice of faults (FAULT=kill-pri
 	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
 		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
 	$(MAKE) deploy; $(use_cluster); go build -o bin/bench ./test/bench; \
-	bin/bench -version "$(VERSION)" -fault "$(FAULT)" $(if $(RUNS),-runs $(RUNS))
+	version=$$(git describe --tags --always); git diff --quiet HEAD -- . ':!docs' || version+=-dirty; \
+	bin/bench -version "$$version" -fault "$(FAULT)" $(if $(RUNS),-runs $(RUNS))
 
 .PHONY: deflake
 deflake: ## Repeat tests in random order until one fails (FOCUS=TestX PKG=./internal/act TAGS=integration COUNT=1000).
