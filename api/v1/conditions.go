@@ -43,7 +43,7 @@ const (
 	ReasonPodsNotCreated = "PodsNotCreated"
 	// ReasonPodCrashing (Degraded): a container ends again and again; the message has the pod and how it ended.
 	ReasonPodCrashing = "PodCrashing"
-	// ReasonSecretMissing (Degraded): spec.passwordSecret names a Secret or a key that does not exist.
+	// ReasonSecretMissing (Degraded, Ready, Progressing): spec.passwordSecret names a Secret or a key that does not exist.
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonNameConflict (Degraded): an object that this resource needs exists already and belongs to something else.
 	ReasonNameConflict = "NameConflict"

@@ -38,6 +38,9 @@ func problemsOf(in Input) []problem {
 			found = append(found, problem{blocked.Rule, blocked.Message})
 		}
 	}
+	if missing := in.Snapshot.Want.Access.Missing; missing != "" && in.Snapshot.Want.Spec.Paused {
+		found = append(found, problem{cachev1.ReasonSecretMissing, missing}) // a plan while paused is empty, and tells nothing
+	}
 	for i := range in.Snapshot.Nodes {
 		if p, ok := podProblem(in.Snapshot, &in.Snapshot.Nodes[i]); ok {
 			found = append(found, p)

@@ -24,6 +24,8 @@ func ready(in Input) metav1.Condition {
 func unfinished(s *state.Snapshot) (reason, message string) {
 	size := s.Want.Spec.Size
 	switch {
+	case s.Want.Access.Missing != "":
+		return cachev1.ReasonSecretMissing, s.Want.Access.Missing // whatever serves, it is not with the password that spec asks for
 	case s.Serving() == nil:
 		return cachev1.ReasonNoPrimary, strings.TrimSuffix("no primary serves; "+waitingFor(s), "; ")
 	case rollingOut(s) && !resizing(s):
