@@ -29,7 +29,7 @@ func unfinished(s *state.Snapshot) (reason, message string) {
 	case s.Serving() == nil:
 		return cachev1.ReasonNoPrimary, strings.TrimSuffix("no primary serves; "+waitingFor(s), "; ")
 	case rollingOut(s) && !resizing(s):
-		return cachev1.ReasonRollingOut, "pods are being replaced after a change"
+		return cachev1.ReasonRollingOut, strings.TrimSuffix("pods are being replaced after a change; "+waitingFor(s), "; ")
 	case len(s.Nodes) != int(size):
 		return cachev1.ReasonScaling, fmt.Sprintf("there are %d pods, and %d are wanted", len(s.Nodes), size)
 	case s.SettledReplicas() != size:

@@ -108,6 +108,13 @@ func TestConditions(t *testing.T) {
 				"Progressing=True RollingOut: pods are being replaced after a change", healthy,
 			},
 		},
+		"a rollout that waits for a new pod": {
+			given.Replicated(2).Primary("a").Replica("b", given.Terminating()).Replica("c", given.Newer("rev2"), given.Syncing(), given.GateClosed()).With(halfRolledOut),
+			[]string{
+				"Updating", serving, "Ready=False RollingOut: pods are being replaced after a change; b: is being deleted; c: it is copying the primary's data",
+				"Progressing=True RollingOut: pods are being replaced after a change; b: is being deleted; c: it is copying the primary's data", healthy,
+			},
+		},
 		"a rollout that Kubernetes has not taken up yet": {
 			given.Replicated(2).Primary("a").Replica("b").With(halfRolledOut).With(func(s *state.Snapshot) { s.Objects.Workload.Generation = 2 }),
 			[]string{
