@@ -83,7 +83,8 @@ type RedisClusterSpec struct {
 	PasswordSecret *SecretKeyReference `json:"passwordSecret,omitempty"`
 
 	// resources are the CPU and memory of each Redis container.
-	// Default: requests 100m and 128Mi, limits 500m and 256Mi. Changing them replaces the pods one by one.
+	// Default where resources is absent: requests 100m and 128Mi, limits 500m and 256Mi. What is given replaces that whole:
+	// {limits: {memory: 1Gi}} leaves the CPU without a limit. Changing them replaces the pods one by one.
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(k, !(k in self.requests) || !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="resources: requests may not be above limits; lower the request or raise the limit"
 	// +kubebuilder:default={requests: {cpu: "100m", memory: "128Mi"}, limits: {cpu: "500m", memory: "256Mi"}}
 	// +optional
