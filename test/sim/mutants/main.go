@@ -60,6 +60,12 @@ func run(names []string) error {
 	if len(stale) > 0 {
 		return fmt.Errorf("these must follow the product:\n  %s", strings.Join(stale, "\n  "))
 	}
+	switch fate, err := (mutant{file: mutants[0].file}).fate(); {
+	case err != nil:
+		return err
+	case fate != "":
+		return fmt.Errorf("the product itself must pass first: %s", fate)
+	}
 	var survived []string
 	for _, m := range chosen {
 		began := time.Now()
@@ -86,7 +92,7 @@ func (m mutant) mutated() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.name, err)
 	}
-	if count := bytes.Count(text, []byte(m.old)); count != 1 {
+	if count := bytes.Count(text, []byte(m.old)); count != 1 && m.old != "" {
 		return nil, fmt.Errorf("%s: its text is %d times in %s, not once", m.name, count, m.file)
 	}
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
