@@ -20,6 +20,9 @@ REDIS_IMAGES ?= redis-7.0
 ARGS ?=
 # How many random schedules `make test-sim` tries, from the number SEED on; a failing one prints the command that replays it.
 export SEEDS ?= 400
+# make bench FAULT=kill-primary,switchover RUNS=3; without them all faults, mostly 20 times each
+FAULT ?=
+RUNS ?=
 # make deflake FOCUS=TestX PKG=./internal/act COUNT=500
 FOCUS ?=
 PKG ?= ./...
@@ -130,8 +133,11 @@ test-e2e: $(BUILT_KUBECTL) ## Run the end-to-end tests on the local cluster (sta
 	go test -tags e2e -count=1 -timeout 40m ./test/e2e/...
 
 .PHONY: bench
-bench: $(BUILT_KUBECTL) ## Time failover, rollout and scaling on the local cluster, or on KUBECONFIG's.
-	@$(use_cluster); go test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/...
+bench: $(BUILT_KUBECTL) ## Measure what clients notice of faults (FAULT=kill-primary RUNS=3), as test-e2e; writes docs/benchmarks.md.
+	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
+		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
+	$(MAKE) deploy; $(use_cluster); go build -o bin/bench ./test/bench; \
+	bin/bench -version "$(VERSION)" -fault "$(FAULT)" $(if $(RUNS),-runs $(RUNS))
 
 .PHONY: deflake
 deflake: ## Repeat tests in random order until one fails (FOCUS=TestX PKG=./internal/act TAGS=integration COUNT=1000).

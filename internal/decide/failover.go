@@ -33,7 +33,7 @@ func failover(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	missing := missing(s, v, now)
 	if len(missing) > 0 && (!bestEffort || len(candidates(s)) == 0 && heirs(s) == "") {
 		waitFor(s, missing, v, now, p)
-		if !v.dead {
+		if v.mayAcknowledge {
 			pointBack(s, p)
 		}
 		return // and nobody is frozen for nothing
@@ -96,9 +96,10 @@ func unfrozen(s *state.Snapshot, now time.Time) []string {
 	return names
 }
 
-// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds.
+// allUnaccounted names every pod, attached or not, and whether it still exists or not, of which it is not known what it holds; the
+// primary's too: a new process of it may have started by its boot role, and taken writes.
 func allUnaccounted(s *state.Snapshot, now time.Time) []string {
-	names := unaccounted(s, s.Claimed())
+	names := unaccounted(s, nil)
 	for i := range s.Claim.Attached {
 		if pod := &s.Claim.Attached[i]; s.NodeByUID(pod.UID) == nil && !s.EndedForCertain(pod, now) {
 			names = append(names, pod.Name)
@@ -124,7 +125,8 @@ func waits(s *state.Snapshot, now time.Time, p *plan.Plan) bool {
 }
 
 // pointBack lets attached nodes that were frozen follow the primary again, where there are too few of them to replace it: if it
-// still runs, it needs them.
+// still runs, it needs them. Not one that is known to have gone: another process at its address may be empty. (It would let nobody
+// in, having booted with its replication user off; that is the fence behind this rule.)
 func pointBack(s *state.Snapshot, p *plan.Plan) {
 	primary := s.Claimed()
 	if primary == nil || !primary.IsClaimedProcess(s.Claim) {

@@ -62,6 +62,8 @@ func whyMove(s *state.Snapshot, primary *state.Node, p *plan.Plan) (reason, mess
 				primary.Pod.Name, resources.PreStopSeconds)
 		}
 		return plan.CodePodDeleted, "pod " + primary.Pod.Name + " is being deleted", best
+	case shrinking(s):
+		return "", "", nil
 	case s.Want.SwitchoverTo != "":
 		return asked(s, primary, fit, p)
 	case best != nil && s.Machines[primary.Pod.NodeName].Cordoned && !s.Machines[best.Pod.NodeName].Cordoned:
@@ -70,6 +72,28 @@ func whyMove(s *state.Snapshot, primary *state.Node, p *plan.Plan) (reason, mess
 		return plan.CodeRollout, "all other pods are of the new revision", best
 	}
 	return "", "", nil
+}
+
+// shrinking tells whether Kubernetes is about to choose pods to remove. It does so by their cost, which only the present primary
+// has: a primary that moved now could be among them.
+func shrinking(s *state.Snapshot) bool {
+	w := s.Objects.Workload
+	if w == nil || w.Spec.Replicas == nil {
+		return false
+	}
+	if w.Status.ObservedGeneration < w.Generation {
+		return true
+	}
+	var pods int32
+	for i := range s.Nodes {
+		switch n := &s.Nodes[i]; {
+		case !isCurrent(s, n):
+			return false // the one too many belongs to a rollout
+		case !n.Pod.Terminating:
+			pods++
+		}
+	}
+	return pods > *w.Spec.Replicas
 }
 
 // asked answers a person's wish for another primary: it is tried once, and the annotation is removed either way.

@@ -53,6 +53,10 @@ func TestWhenThePrimaryMoves(t *testing.T) {
 		"not to a machine that is cordoned too":                  {three().With(cordoned("a", "b", "c")), nothing},
 		"to one that is not, where there is one":                 {given.Replicated(3).Primary("a").Replica("c").Replica("b").With(cordoned("a", "c")), movesToB("NodeCordoned", aFollows, cFollows, recorded)},
 		"but its pod is being deleted, to any":                   {three(given.Terminating()).With(cordoned("a", "b", "c")), movesToB("PrimaryPodDeleted", cFollows, recorded)},
+		"not while Kubernetes chooses pods to remove": {
+			given: given.Replicated(2).Primary("a").Replica("b").Replica("c").With(asked("b")),
+			want:  nothing,
+		},
 		"not to one that is not in sync": {
 			given: given.Replicated(2).Primary("a", given.Terminating()).Replica("b", given.Offset(1)),
 			want: []string{

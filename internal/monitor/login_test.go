@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,14 +75,14 @@ func (l *lock) answer(conn net.Conn, words []string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch words[0] {
-	case "HELLO":
-		password := words[slices.Index(words, "AUTH")+2]
+	case "AUTH":
+		password := words[2]
 		l.tried = append(l.tried, password)
 		if password != l.password {
 			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 		}
 		l.open = append(l.open, conn)
-		return "%1\r\n+proto\r\n:3\r\n"
+		return "+OK\r\n"
 	case "INFO":
 		text := "run_id:" + l.runID + "\nrole:master\n"
 		return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)

@@ -44,13 +44,13 @@ func watch(t *testing.T, targets ...monitor.Target) *watched {
 	return w
 }
 
-// assertNoGoroutines fails where a goroutine of the packages under test or of rueidis is left.
+// assertNoGoroutines fails where a goroutine of the packages under test is left.
 func assertNoGoroutines(t *testing.T) {
 	t.Helper()
 	assert.Eventually(t, func() bool {
 		stacks := make([]byte, 1<<20)
 		all := string(stacks[:runtime.Stack(stacks, true)])
-		for _, name := range []string{"monitor.(*", "redis.(*link)", "rueidis.(*"} {
+		for _, name := range []string{"monitor.(*", "redis.(*link)"} {
 			if strings.Contains(all, name) {
 				return false
 			}

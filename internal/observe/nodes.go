@@ -73,6 +73,7 @@ func (o *Observer) nodes(ctx context.Context, s *state.Snapshot, m *memory) erro
 		}
 	}
 	o.departed(ctx, s, m)
+	ended(s, m)
 	return o.machines(ctx, s)
 }
 
@@ -136,6 +137,19 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 	}
 	m.last = present
 	maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { _, claimed := s.Departed[uid]; return !claimed })
+}
+
+// ended remembers that the claimed process has ended: the kubelet starts the container again, and then says no more of it.
+func ended(s *state.Snapshot, m *memory) {
+	n := s.Claimed()
+	if n == nil {
+		return
+	}
+	process := string(n.Pod.UID) + "/" + s.Claim.RunID
+	if n.Pod.Container.Ended && !n.Answers() { // of one that answers, it is late news of the process before
+		m.ended = process
+	}
+	s.PrimaryEnded = m.ended == process
 }
 
 // claimedPods are the pods of a claim: the primary, and those attached to it.

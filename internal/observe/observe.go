@@ -54,6 +54,8 @@ type memory struct {
 	// last has the nodes of the look before, to know how a pod was when it disappeared; departed those that did.
 	last     map[types.UID]state.Node
 	departed map[types.UID]state.Departed
+	// ended is the claimed process that was last seen to have ended.
+	ended string
 	// overtakenBy is the generation by which another operator took over after this one, seen at overtakenAt; 0 for none.
 	overtakenBy int64
 	overtakenAt time.Time

@@ -78,16 +78,16 @@ func (n *Node) KillReplicas(ctx context.Context, user string, ips []string) (lef
 
 // replicaLinks are the ids of the links to replicas at these addresses.
 func (n *Node) replicaLinks(ctx context.Context, from []netip.Addr) ([]string, error) {
-	reply, err := n.do(ctx, "CLIENT LIST", nil, "CLIENT", "LIST", "TYPE", "replica")
+	answer, err := n.do(ctx, "CLIENT LIST", nil, "CLIENT", "LIST", "TYPE", "replica")
 	if err != nil {
 		return nil, err
 	}
-	text, err := reply.ToString()
+	text, err := answer.toText()
 	if err != nil {
 		return nil, fmt.Errorf("CLIENT LIST on %s: %w", n.address, err)
 	}
 	var links []string
-	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // a verbatim string begins with its format
+	for line := range strings.Lines(text) {
 		id, address, err := parseClient(line)
 		if err != nil {
 			return nil, fmt.Errorf("CLIENT LIST on %s: %w", n.address, err)
@@ -120,11 +120,11 @@ func parseClient(line string) (id string, address netip.Addr, err error) {
 // kill closes the connections that all these filters name, but never this one, and tells how many.
 func (n *Node) kill(ctx context.Context, filters ...string) (int, error) {
 	what := "CLIENT KILL " + strings.Join(filters, " ")
-	reply, err := n.do(ctx, what, nil, slices.Concat([]string{"CLIENT", "KILL"}, filters, []string{"SKIPME", "yes"})...)
+	answer, err := n.do(ctx, what, nil, slices.Concat([]string{"CLIENT", "KILL"}, filters, []string{"SKIPME", "yes"})...)
 	if err != nil {
 		return 0, err
 	}
-	count, err := reply.AsInt64()
+	count, err := answer.toInteger()
 	if err != nil {
 		return 0, fmt.Errorf("%s on %s: %w", what, n.address, err)
 	}

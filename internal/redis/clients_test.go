@@ -26,7 +26,7 @@ func TestParseClient(t *testing.T) {
 }
 
 func TestKillReplicasComparesAddressesAsSuch(t *testing.T) {
-	list := "=57\r\ntxt:id=4 addr=[fd00:0:0::7]:1 x=\nid=5 addr=10.0.0.5:1 x=\n\r\n"
+	list := "$53\r\nid=4 addr=[fd00:0:0::7]:1 x=\nid=5 addr=10.0.0.5:1 x=\n\r\n"
 	gone := "$0\r\n\r\n"
 	n, err := Connect(t.Context(), hostile(t, welcome, ":0\r\n", list, ":1\r\n", gone), Address{}, Credentials{})
 	require.NoError(t, err)

@@ -16,19 +16,19 @@ import (
 // the two, so the settings are asked for first: a primary's Offset is then never older than MinReplicas, and what is beyond it
 // was acknowledged under that value or a later one. A node that refuses CONFIG GET is read without it.
 func (n *Node) Info(ctx context.Context) (state.Redis, error) {
-	replies, err := n.pipeline(ctx, "INFO", nil,
+	answer, err := n.pipeline(ctx, "INFO", nil,
 		[]string{"CONFIG", "GET", minReplicas, maxLag},
-		[]string{"INFO", "server", "persistence", "replication", "keyspace", "keyspace"})
+		[]string{"INFO", "server", "persistence", "replication", "keyspace"})
 	if err != nil {
 		return state.Redis{}, err
 	}
-	text, err := replies[1].ToString()
+	text, err := answer[1].toText()
 	if err != nil {
 		return state.Redis{}, fmt.Errorf("INFO on %s: %w", n.address, err)
 	}
 	r, err := ParseInfo(text)
 	if err == nil && r.Role == state.RolePrimary {
-		settings, _ := replies[0].AsStrMap() // an error leaves no settings, which are then not known
+		settings := answer[0].toPairs() // a refusal leaves none, which are then not known
 		r.MinReplicas, r.MaxLagSeconds = setting(settings, minReplicas), setting(settings, maxLag)
 	}
 	return r, err

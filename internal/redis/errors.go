@@ -18,6 +18,23 @@ type ReplyError struct{ message string }
 // Error is Redis' message, such as "LOADING Redis is loading the dataset in memory"; passwords are struck out.
 func (e *ReplyError) Error() string { return e.message }
 
+// maxMessage is how much of a server's words goes into an error, in bytes. Redis' own are shorter.
+const maxMessage = 512
+
+// refusal is the error that the reply is, nil if it is none. These secrets are kept out of it.
+func (r reply) refusal(secrets []string) error {
+	if r.kind != kindError {
+		return nil
+	}
+	message := r.text
+	for _, secret := range secrets {
+		if secret != "" {
+			message = strings.ReplaceAll(message, secret, "***")
+		}
+	}
+	return &ReplyError{message: message[:min(len(message), maxMessage)]}
+}
+
 // IsReply tells whether the node answered with an error, as against not answering.
 func IsReply(err error) bool {
 	var reply *ReplyError

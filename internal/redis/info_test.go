@@ -118,7 +118,7 @@ func TestParseInfo(t *testing.T) {
 
 func TestInfoTakesTheSettingsOfPrimaries(t *testing.T) {
 	const primary, replica = "run_id:r1\nrole:master\n", "run_id:r1\nrole:slave\nmaster_host:h\nmaster_port:1\n"
-	settings := "%2\r\n+min-replicas-max-lag\r\n+10\r\n+min-replicas-to-write\r\n+2\r\n"
+	settings := "*4\r\n+min-replicas-max-lag\r\n+10\r\n+min-replicas-to-write\r\n+2\r\n"
 	for name, tc := range map[string]struct {
 		config, info string
 		replicas     int32
@@ -128,8 +128,8 @@ func TestInfoTakesTheSettingsOfPrimaries(t *testing.T) {
 		"a replica":             {config: settings, info: replica, replicas: -1, lag: -1},
 		"refused":               {config: "-NOPERM no\r\n", info: primary, replicas: -1, lag: -1},
 		"not understood":        {config: "+what\r\n", info: primary, replicas: -1, lag: -1},
-		"one is missing":        {config: "%1\r\n+min-replicas-to-write\r\n+2\r\n", info: primary, replicas: 2, lag: -1},
-		"one that is no number": {config: "%1\r\n+min-replicas-to-write\r\n+9999999999\r\n", info: primary, replicas: -1, lag: -1},
+		"one is missing":        {config: "*2\r\n+min-replicas-to-write\r\n+2\r\n", info: primary, replicas: 2, lag: -1},
+		"one that is no number": {config: "*2\r\n+min-replicas-to-write\r\n+9999999999\r\n", info: primary, replicas: -1, lag: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply := tc.config + "$" + strconv.Itoa(len(tc.info)) + "\r\n" + tc.info + "\r\n"

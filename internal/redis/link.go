@@ -1,49 +1,82 @@
 package redis
 
 import (
-	"errors"
-	"io"
+	"context"
 	"net"
 	"sync"
-	"time"
 )
 
-// link is the connection as rueidis sees it. Its own goroutine reads from the network at all times, also while no command is
-// under way, so that the end of the server's process is noticed the moment the kernel knows. rueidis alone would notice with
-// the next command, or, in its pipelining mode, bring the operator down by a panic when a server says what nobody asked for
-// (pipe.go: panic(protocolbug)). Which image runs in a pod is up to its owner, so a server's words are not to be trusted.
+// link is a connection on which one question at a time is asked and answered. A goroutine reads from the network at all times,
+// also while no question is under way: the end of the server's process is noticed the moment the kernel knows, and what the server
+// says without being asked ends the connection. So does all that it must not say (replies).
 type link struct {
-	net.Conn
-	fromServer *io.PipeReader
-	toClient   *io.PipeWriter
-	broken     chan struct{}
+	conn net.Conn
+	// broken is closed once the connection has ended, whoever ended it.
+	broken chan struct{}
 
-	mu    sync.Mutex
-	guard guard
-	ended bool
-	why   error
+	mu sync.Mutex
+	// listens tells whether the goroutine was started, which ends with the connection.
+	listens bool
+	// asked is the question under way; nil while there is none.
+	asked *question
+	// why is the reason of the end; nil before.
+	why error
 }
 
-func newLink(conn net.Conn) *link {
-	l := &link{Conn: conn, broken: make(chan struct{})}
-	l.fromServer, l.toClient = io.Pipe()
-	go l.listen()
-	return l
+// question is one or more commands that were sent together.
+type question struct {
+	// wanted is the number of commands; so many replies complete the answer.
+	wanted int
+	// answer is complete, or will not become so, once done is closed; before that it belongs to link.mu.
+	answer []reply
+	done   chan struct{}
 }
 
-// listen hands on what the server sends until the connection ends.
+func newLink(conn net.Conn) *link { return &link{conn: conn, broken: make(chan struct{})} }
+
+// ask sends a request of so many commands and waits for the replies. An error means that the connection has ended, and why; the
+// replies that came before that are returned with it. When the context ends before the answer is complete, so does the connection:
+// what comes later would be taken for the answer to the next question.
+func (l *link) ask(ctx context.Context, request []byte, commands int) ([]reply, error) {
+	q := &question{wanted: commands, done: make(chan struct{})}
+	if err := l.begin(q); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { l.end(ctx.Err()) })
+	defer stop()
+
+	// Where this fails, the reading side knows why, or is about to: a refusal through a forwarded port arrives there, and so do the
+	// words of a server that turns us away before we spoke. The wait ends with the context at the latest.
+	_, _ = l.conn.Write(request)
+	<-q.done
+	if len(q.answer) < commands {
+		return q.answer, l.reason()
+	}
+	return q.answer, nil
+}
+
+// begin makes this the question under way, unless the connection has ended. The first one starts the listening: what a server says
+// on being connected to, such as that it has too many clients, is its answer to that.
+func (l *link) begin(q *question) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why != nil {
+		return l.why
+	}
+	l.asked = q
+	if !l.listens {
+		l.listens = true
+		go l.listen()
+	}
+	return nil
+}
+
+// listen hands on what the server says until the connection ends.
 func (l *link) listen() {
-	buffer := make([]byte, 4<<10)
-	for {
-		count, err := l.Conn.Read(buffer)
-		if count > 0 {
-			if refusal := l.inspect(buffer[:count]); refusal != nil {
-				l.end(refusal)
-				return
-			}
-			if _, closed := l.toClient.Write(buffer[:count]); closed != nil {
-				return
-			}
+	for server := newReplies(l.conn); ; {
+		err := server.await()
+		if err == nil {
+			err = l.take(server)
 		}
 		if err != nil {
 			l.end(err)
@@ -52,79 +85,69 @@ func (l *link) listen() {
 	}
 }
 
-func (l *link) inspect(data []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.guard.inspect(data)
+// take reads the answer to the question under way.
+func (l *link) take(server *replies) error {
+	wanted := l.wanted()
+	if wanted == 0 {
+		return errUnasked
+	}
+	for missing := wanted; missing > 0; missing-- {
+		r, err := server.next()
+		if err != nil {
+			return err
+		}
+		if missing == 1 && server.more() {
+			return errUnasked
+		}
+		l.hand(r)
+	}
+	return nil
 }
 
-// expectReplies lets the server say so many things: that many commands are about to be sent.
-func (l *link) expectReplies(count int) {
+func (l *link) wanted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.guard = guard{awaited: count}
+	if l.asked == nil {
+		return 0
+	}
+	return l.asked.wanted
 }
 
-// expectNothing ends the server's turn: what it says from here on ends the connection.
-func (l *link) expectNothing() {
+// hand adds a reply to the answer. The last one ends the server's turn: what it says from then on ends the connection.
+func (l *link) hand(r reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.guard = guard{}
+	q := l.asked
+	if q == nil { // the connection was ended meanwhile
+		return
+	}
+	if q.answer = append(q.answer, r); len(q.answer) == q.wanted {
+		l.asked = nil
+		close(q.done)
+	}
 }
 
 // end closes the connection; the first reason given is kept.
 func (l *link) end(why error) {
 	l.mu.Lock()
-	first := !l.ended
+	first := l.why == nil
 	if first {
-		l.ended, l.why = true, why
+		l.why = why
+		// First the notice: closing may take a moment on a forwarded port.
+		close(l.broken)
+		if l.asked != nil {
+			close(l.asked.done)
+			l.asked = nil
+		}
 	}
 	l.mu.Unlock()
-	if !first {
-		return
+	if first {
+		_ = l.conn.Close()
 	}
-	// First the notice: closing may take a moment on a forwarded port.
-	close(l.broken)
-	_ = l.toClient.CloseWithError(why)
-	_ = l.Conn.Close()
 }
 
-// reason is why the connection ended; where it has not, the error at hand.
-func (l *link) reason(err error) error {
+func (l *link) reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.why != nil {
-		return l.why
-	}
-	return err
+	return l.why
 }
-
-// Read gives rueidis what the server sent.
-func (l *link) Read(p []byte) (int, error) { return l.fromServer.Read(p) }
-
-// Write sends to the server. Where that fails, the reading side knows why, or is about to: a refusal through a forwarded port
-// arrives there. The wait ends with the command's context at the latest, which ends the connection.
-//
-// Once the end is known, nothing is written, also if closing takes a moment more: rueidis, cleaning up after a refused login, lets a
-// last PING fail in order to end its goroutine, and leaves it behind for ever where that PING gets through (pipe.go, _background).
-func (l *link) Write(p []byte) (int, error) {
-	select {
-	case <-l.broken:
-		return 0, l.reason(errGone)
-	default:
-	}
-	count, err := l.Conn.Write(p)
-	if err != nil {
-		<-l.broken
-	}
-	return count, err
-}
-
-// Close is called by rueidis after an error of the connection.
-func (l *link) Close() error {
-	l.end(errors.New("the connection was given up"))
-	return nil
-}
-
-// SetDeadline does nothing: the context of each command ends the connection in time, whatever the connection is made of.
-func (l *link) SetDeadline(time.Time) error { return nil }

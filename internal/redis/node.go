@@ -5,19 +5,15 @@
 package redis
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
 const (
-	// ConnectTimeout limits dialing, the handshake and the login together.
+	// ConnectTimeout limits dialing and the login together.
 	ConnectTimeout = time.Second
 	// CommandTimeout limits one command. A node that does not answer within it is as good as silent.
 	CommandTimeout = time.Second
@@ -26,26 +22,27 @@ const (
 // clientName is how the operator's connections show in CLIENT LIST.
 const clientName = "redis-operator"
 
-// Credentials are what to log in with. With both empty, nothing is sent and the node's default user must need no password.
+// Credentials are what to log in with. With both empty, nothing is sent and the node's default user must need no password. A
+// password alone is the default user's.
 type Credentials struct {
 	Username string
 	Password string
 }
 
-// Node is a connection to one Redis process.
+// Node is a connection to one Redis process. Its methods may be called at any time from any goroutine; the questions wait for
+// each other.
 type Node struct {
 	address Address
-	client  rueidis.Client
 	link    *link
-	// turn has room for the one question that may be under way. rueidis then reads and writes in the caller's goroutine and
-	// keeps none of its own.
+	// turn has room for the one question that may be under way. (A channel and not a mutex: waiting ends with the context.)
 	turn chan struct{}
 }
 
 // Connect dials the node and logs in, within ConnectTimeout or the context, whichever ends first.
 //
 // The errors of interest are IsRefused (nothing listens there) and IsDenied (the node answers, and refuses the login).
-// A fenced node can be connected to: HELLO is among the commands that Redis answers without its data (flag "stale").
+// A node that is fenced, loads its data or is blocked by a script (BUSY) can be connected to: AUTH is among the commands that Redis
+// answers then too (flags "stale", "loading" and "allow-busy").
 func Connect(ctx context.Context, dial Dialer, address Address, credentials Credentials) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
@@ -54,124 +51,77 @@ func Connect(ctx context.Context, dial Dialer, address Address, credentials Cred
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
 	n := &Node{address: address, link: newLink(conn), turn: make(chan struct{}, 1)}
-	err = n.exchange(ctx, 1, []string{credentials.Password}, func() error {
-		deadline, _ := ctx.Deadline()
-		n.client, err = rueidis.NewClient(options(n.link, credentials, time.Until(deadline)))
-		return err
-	})
-	if err != nil {
+	if err := n.logIn(ctx, credentials); err != nil {
 		n.Close()
 		return nil, fmt.Errorf("log in to %s: %w", address, err)
 	}
 	return n, nil
 }
 
-// options make rueidis a plain client of exactly one connection: no second one, no retry, no cache, no background ping.
-func options(l *link, credentials Credentials, timeout time.Duration) rueidis.ClientOption {
-	given := false
-	return rueidis.ClientOption{
-		InitAddress:       []string{"node"},
-		Username:          credentials.Username,
-		Password:          credentials.Password,
-		ClientName:        clientName,
-		ClientSetInfo:     rueidis.DisableClientSetInfo,
-		ForceSingleClient: true,
-		DisableRetry:      true,
-		DisableCache:      true,
-		// The operator holds thousands of connections: rueidis' defaults are half a MiB for each buffer.
-		PipelineMultiplex:   -1,
-		RingScaleEachConn:   1,
-		ReadBufferEachConn:  4 << 10,
-		WriteBufferEachConn: 1 << 10,
-		ConnWriteTimeout:    CommandTimeout,
-		// A negative keep-alive turns the background ping off: the monitor asks often enough.
-		Dialer: net.Dialer{Timeout: timeout, KeepAlive: -1},
-		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-			if given {
-				return nil, errGone
-			}
-			given = true
-			return l, nil
-		},
+// logIn says who we are, in one round trip.
+func (n *Node) logIn(ctx context.Context, credentials Credentials) error {
+	setName := []string{"CLIENT", "SETNAME", clientName}
+	commands := [][]string{setName}
+	if credentials != (Credentials{}) {
+		commands = [][]string{{"AUTH", cmp.Or(credentials.Username, "default"), credentials.Password}, setName}
 	}
+	answer, err := n.exchange(ctx, commands)
+	for i, r := range answer {
+		refusal := r.refusal([]string{credentials.Password})
+		// The name is for people only. A node may keep it from us, or have no time for it (BUSY), and yet let us in.
+		named := i == len(commands)-1
+		if refusal != nil && (!named || IsDenied(refusal) && !strings.HasPrefix(refusal.Error(), "NOPERM")) {
+			// It counts also if the connection then ended: so a node turns clients away before they log in, being protected (DENIED)
+			// or having too many.
+			return refusal
+		}
+	}
+	return err
 }
 
 // Broken is closed once the connection is gone, whichever side ended it.
 func (n *Node) Broken() <-chan struct{} { return n.link.broken }
 
-// Close ends the connection. rueidis' own Close is not called: it would send a PING first and wait for the answer. It has
-// nothing else to clean up, having neither goroutines nor timers in this mode.
+// Close ends the connection, and a question that is under way. It may be repeated.
 func (n *Node) Close() { n.link.end(errGone) }
 
 // do sends one command and returns its reply. Secrets are kept out of the error, since Redis repeats arguments in some.
-func (n *Node) do(ctx context.Context, what string, secrets []string, words ...string) (rueidis.RedisMessage, error) {
-	replies, err := n.pipeline(ctx, what, secrets, words)
+func (n *Node) do(ctx context.Context, what string, secrets []string, words ...string) (reply, error) {
+	answer, err := n.pipeline(ctx, what, secrets, words)
 	if err != nil {
-		return rueidis.RedisMessage{}, err
+		return reply{}, err
 	}
-	return replies[0], nil
+	return answer[0], nil
 }
 
 // pipeline sends commands in one go, which is one round trip, and returns their replies in that order. The error is the last
 // command's; what the server has against an earlier one stands in the reply to it.
-func (n *Node) pipeline(ctx context.Context, what string, secrets []string, commands ...[]string) ([]rueidis.RedisMessage, error) {
+func (n *Node) pipeline(ctx context.Context, what string, secrets []string, commands ...[]string) ([]reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, CommandTimeout)
 	defer cancel()
-	all := make(rueidis.Commands, len(commands))
-	for i, words := range commands {
-		all[i] = n.client.B().Arbitrary(words...).Build()
+	answer, err := n.exchange(ctx, commands)
+	if err == nil {
+		err = answer[len(answer)-1].refusal(secrets)
 	}
-	replies := make([]rueidis.RedisMessage, len(commands))
-	err := n.exchange(ctx, len(commands), secrets, func() (err error) {
-		for i, result := range n.client.DoMulti(ctx, all...) {
-			replies[i], err = result.ToMessage()
-		}
-		return err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", what, n.address, err)
 	}
-	return replies, nil
+	return answer, nil
 }
 
-// exchange runs one question of one or more commands, and the answer. When the context ends before the answer came, so does the
-// connection: the answer, should it come later, would be taken for that of the next question.
-func (n *Node) exchange(ctx context.Context, replies int, secrets []string, talk func() error) error {
+// exchange asks one question of one or more commands, when it is its turn.
+func (n *Node) exchange(ctx context.Context, commands [][]string) ([]reply, error) {
 	select {
 	case n.turn <- struct{}{}:
 		defer func() { <-n.turn }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	n.link.expectReplies(replies)
-	defer n.link.expectNothing()
-	stop := context.AfterFunc(ctx, func() { n.link.end(ctx.Err()) })
-	defer stop()
-
-	err := talk()
-	if err == nil {
-		return nil
+	var request []byte
+	for _, words := range commands {
+		request = appendCommand(request, words)
 	}
-	if reply, ok := rueidis.IsRedisErr(err); ok {
-		return &ReplyError{message: redact(reply.Error(), secrets)}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	// rueidis' deadline and the context's are the same instant; which is noticed first is a matter of luck.
-	if errors.Is(err, context.DeadlineExceeded) {
-		return context.DeadlineExceeded
-	}
-	return n.link.reason(err)
-}
-
-func redact(message string, secrets []string) string {
-	for _, secret := range secrets {
-		if secret != "" {
-			message = strings.ReplaceAll(message, secret, "***")
-		}
-	}
-	return message
+	return n.link.ask(ctx, request, len(commands))
 }

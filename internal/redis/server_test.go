@@ -5,6 +5,7 @@ package redis_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -155,9 +156,54 @@ func TestIdleConnectionStands(t *testing.T) {
 	select {
 	case <-n.Broken():
 		t.Fatal("an idle connection to a fenced node broke")
-	case <-time.After(1500 * time.Millisecond): // rueidis' background ping would come after one second
+	case <-time.After(1500 * time.Millisecond):
 	}
 	info(t, n)
+}
+
+func TestNodeBlockedByAScriptIsConnectedTo(t *testing.T) {
+	s := redistest.Start(t, "lua-time-limit 1") // in ms
+	script, killer := dial(t, s), dial(t, s)
+	script.send(`EVAL "while true do end" 0`)
+	require.Eventually(t, func() bool { return strings.HasPrefix(killer.ask("PING"), "-BUSY") }, 5*time.Second, 5*time.Millisecond)
+	assert.Contains(t, killer.ask("CLIENT SETNAME killer"), "-BUSY")
+	n := connect(t, s)
+	_, err := n.Info(t.Context())
+	assert.True(t, redis.IsReply(err), err)
+	assert.False(t, redis.IsDenied(err), err)
+	_, err = redis.Connect(t.Context(), redis.DirectDialer(), s.Address(), redis.Credentials{Username: "nobody", Password: "a wrong one"})
+	assert.True(t, redis.IsDenied(err), err)
+
+	require.Equal(t, "+OK", killer.ask("SCRIPT KILL"))
+	require.Eventually(t, func() bool { _, err := n.Info(t.Context()); return err == nil }, 5*time.Second, 5*time.Millisecond)
+}
+
+func TestNodeThatLoadsIsConnectedTo(t *testing.T) {
+	dir := "dir " + t.TempDir()
+	s := redistest.Start(t, dir)
+	c := dial(t, s)
+	require.Equal(t, "$-1", c.ask(`EVAL "for i=1,1000 do redis.call('SET', i, string.rep('x', 100)) end" 0`))
+	require.Equal(t, "+OK", c.ask("SAVE"))
+	s.Kill()
+	slow := redistest.Start(t, dir, "key-load-delay 1000", "loading-process-events-interval-bytes 1024") // 1000 us for each key
+	n := connect(t, slow)
+	assert.True(t, info(t, n).Loading)
+	_, err := redis.Connect(t.Context(), redis.DirectDialer(), slow.Address(), redis.Credentials{Username: "nobody", Password: "a wrong one"})
+	assert.True(t, redis.IsDenied(err), err)
+	err = n.Freeze(t.Context())
+	assert.True(t, redis.IsReply(err), err)
+	assert.ErrorContains(t, err, "LOADING")
+	require.Eventually(t, func() bool { return !info(t, n).Loading }, 10*time.Second, 5*time.Millisecond)
+}
+
+func TestNothingIsLeftOfRefusedLogins(t *testing.T) {
+	s := redistest.Start(t)
+	before := runtime.NumGoroutine()
+	for range 100 {
+		_, err := redis.Connect(t.Context(), redis.DirectDialer(), s.Address(), redis.Credentials{Username: "nobody", Password: "a wrong one"})
+		require.True(t, redis.IsDenied(err), err)
+	}
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 2*time.Second, 10*time.Millisecond)
 }
 
 func TestConnectionsAreSmall(t *testing.T) {
@@ -175,5 +221,5 @@ func TestConnectionsAreSmall(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	each := int64(after.HeapAlloc+after.StackInuse-before.HeapAlloc-before.StackInuse) / count
 	t.Logf("%d bytes and %.1f goroutines a connection", each, float64(runtime.NumGoroutine()-goroutines)/count)
-	assert.Less(t, each, int64(40<<10))
+	assert.Less(t, each, int64(10<<10))
 }

@@ -124,6 +124,8 @@ func (s *Snapshot) CertainlyDead(now time.Time) (why string, dead bool) {
 		return "its container ended (" + n.Pod.Container.LastEnd + ")", true
 	case n.Answers() && n.Redis.RunID != c.RunID:
 		return "its server started anew", true
+	case s.PrimaryEnded && !n.Answers():
+		return "its container ended, and was started anew", true
 	}
 	return "", false
 }

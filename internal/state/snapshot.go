@@ -27,6 +27,9 @@ type Snapshot struct {
 	TakenOver bool
 	// OvertakenAt is when this operator saw that another one had taken over after it; zero where none has.
 	OvertakenAt time.Time
+	// PrimaryEnded is true once the kubelet said that no container runs in the claimed pod, since the claimed process was claimed:
+	// whatever runs there later is another one.
+	PrimaryEnded bool
 	// Departed tells what is known of the pods in the claim that no longer exist, by their UID.
 	Departed map[types.UID]Departed
 	// Machines are the Kubernetes nodes by name, as far as the operator may see them.

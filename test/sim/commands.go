@@ -18,16 +18,22 @@ func integer(n int) string { return ":" + strconv.Itoa(n) + "\r\n" }
 
 func bulk(text string) string { return "$" + strconv.Itoa(len(text)) + "\r\n" + text + "\r\n" }
 
-// verbatim is how RESP3 sends text for people: INFO, CLIENT LIST.
-func verbatim(text string) string {
+// prose is text for people, INFO and CLIENT LIST: a string, which in RESP3 says of what format it is.
+func (s *session) prose(text string) string {
+	if !s.resp3 {
+		return bulk(text)
+	}
 	return "=" + strconv.Itoa(len(text)+4) + "\r\ntxt:" + text + "\r\n"
 }
 
 // do carries out one command of an operator. What is not known here is an error, so that a client that changes shows.
 func (s *session) do(words []string) string {
 	p := s.process
-	if words[0] == "HELLO" {
+	switch words[0] {
+	case "HELLO":
 		return s.hello(words)
+	case "AUTH":
+		return s.auth(words[1:])
 	}
 	if s.user == "" {
 		return "-NOAUTH Authentication required.\r\n"
@@ -43,9 +49,11 @@ func (s *session) do(words []string) string {
 	case "CONFIG SET":
 		return p.configSet(words[2:])
 	case "CONFIG GET":
-		return p.configGet(words[2:])
+		return s.configGet(words[2:])
 	case "ACL SETUSER":
 		return p.setUser(words[2], words[3:])
+	case "CLIENT SETNAME":
+		return ok
 	case "CLIENT PAUSE":
 		return p.clientPause(words[2:])
 	case "CLIENT UNPAUSE":
@@ -58,7 +66,7 @@ func (s *session) do(words []string) string {
 	}
 	switch words[0] {
 	case "INFO":
-		return verbatim(p.info())
+		return s.prose(p.info())
 	case "PING":
 		return "+PONG\r\n"
 	case "REPLICAOF":
@@ -77,12 +85,25 @@ func (s *session) do(words []string) string {
 
 const loadingError = "-LOADING Redis is loading the dataset in memory\r\n"
 
+// hello logs in and speaks RESP3 from then on.
 func (s *session) hello(words []string) string {
-	if len(words) < 5 || !s.process.users[words[3]].admits(words[4]) {
+	if len(words) < 5 {
+		return syntaxError
+	}
+	if refusal := s.auth(words[3:5]); refusal != ok {
+		return refusal
+	}
+	s.resp3 = true
+	return "%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n"
+}
+
+// auth takes user and password.
+func (s *session) auth(words []string) string {
+	if len(words) != 2 || !s.process.users[words[0]].admits(words[1]) {
 		return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 	}
-	s.user = words[3]
-	return "%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n"
+	s.user = words[0]
+	return ok
 }
 
 // configSet is CONFIG SET of one or more settings, all or none.
@@ -120,7 +141,8 @@ func (p *process) configSet(pairs []string) string {
 }
 
 // configGet is CONFIG GET of one or more names; what is not known is left out.
-func (p *process) configGet(names []string) string {
+func (s *session) configGet(names []string) string {
+	p := s.process
 	values := map[string]string{
 		"min-replicas-to-write": strconv.Itoa(p.minReplicas), "min-replicas-max-lag": strconv.FormatInt(p.maxLag, 10),
 		"masteruser": replicationUser, "masterauth": p.masterauth, "repl-timeout": strconv.Itoa(int(replTimeout / time.Second)),
@@ -133,7 +155,10 @@ func (p *process) configGet(names []string) string {
 			b.WriteString(bulk(name) + bulk(value))
 		}
 	}
-	return "%" + strconv.Itoa(count) + "\r\n" + b.String()
+	if s.resp3 {
+		return "%" + strconv.Itoa(count) + "\r\n" + b.String()
+	}
+	return "*" + strconv.Itoa(2*count) + "\r\n" + b.String()
 }
 
 func (p *process) clientPause(words []string) string {
@@ -159,7 +184,7 @@ func (s *session) clientList(words []string) string {
 		fmt.Fprintf(&b, "id=%d addr=%s:%d laddr=%s:%d fd=9 name= age=1 idle=0 flags=S db=0 sub=0 psub=0 multi=-1 cmd=replconf user=%s redir=-1 resp=2\n",
 			r.id, r.to.pod.ip, 30000+r.id%30000, s.process.pod.ip, port, replicationUser)
 	}
-	return verbatim(b.String())
+	return s.prose(b.String())
 }
 
 // clientKill is CLIENT KILL with filters: ID, TYPE, USER and SKIPME. It answers with how many it closed.

@@ -48,6 +48,7 @@ type session struct {
 	way      uint64
 	id       int
 	user     string
+	resp3    bool
 	// killed is a connection that the server closed.
 	killed bool
 }

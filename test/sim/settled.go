@@ -37,6 +37,9 @@ func (w *world) settled() string {
 			return p.short + " is to be replaced"
 		}
 		running++
+		if (object.Labels[cachev1.LabelRole] == cachev1.RolePrimary) != (p.process == primary) {
+			return p.short + " bears the wrong role"
+		}
 		if p.process != primary && (p.process.state != linkUp || p.process.upstream.from != primary) {
 			return p.short + " does not follow the primary"
 		}
