@@ -198,7 +198,7 @@ func (w *world) loneHolder() {
 		}
 	}
 	ip := holder.ip
-	w.later(w.between(0, time.Second), func() {
+	w.strike(w.between(0, time.Second), func() {
 		w.network.cutBoth(op.name, ip)
 		w.later(w.between(time.Second, 12*time.Second), func() { w.network.healBoth(op.name, ip) })
 		w.strike(w.between(0, time.Second), func() {
