@@ -125,7 +125,11 @@ test-unit: $(CONTROLLER_GEN) ## Run the tests that need nothing but Go.
 
 .PHONY: test-sim
 test-sim: ## Run the simulation with SEEDS random schedules.
-	go test -count=1 -timeout 30m ./test/sim/...
+	go test -count=1 -timeout 60m ./test/sim/...
+
+.PHONY: test-sim-mutants
+test-sim-mutants: ## Break one rule at a time and check that the simulation notices (MUTANTS names some).
+	go run ./test/sim/mutants $(MUTANTS)
 
 .PHONY: test-integration
 test-integration: export REQUIRE_REDIS := 1

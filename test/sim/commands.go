@@ -77,6 +77,7 @@ func (s *session) do(words []string) string {
 		if err != nil {
 			return "-ERR Invalid master port\r\n"
 		}
+		p.world.checkToldToCopy(p, words[1], s.operator)
 		p.replicaOf(words[1], to)
 		return ok
 	}

@@ -66,6 +66,8 @@ var faultsOfTheProtocol = []fault{
 	{weight: 3, strike: (*world).askForSwitchover, planned: true},
 	{weight: 2, strike: (*world).drain, planned: true},
 	{weight: 2, strike: (*world).crashPrimaryAndCutReplica},
+	{weight: 3, strike: (*world).slowReplica},
+	{weight: 3, strike: (*world).loneHolder},
 }
 
 // troubleLasts is for how long a fault may be at work at most, its consequences included.
@@ -161,12 +163,26 @@ func (w *world) deleteSomeone() {
 
 // forceDeleteSomeone removes a pod's object at once; its process runs on for a while.
 func (w *world) forceDeleteSomeone() {
-	if p := w.running(false); p != nil {
+	p := w.running(false)
+	if w.rand.IntN(3) == 0 {
+		p = w.ending() // perhaps its kubelet does not answer, so a person loses patience
+	}
+	if p != nil && w.object(p) != nil {
 		w.tell("FAULT: pod %s is deleted by force", p.short)
 		p.terminating = true
 		w.store.remove(w.object(p))
 		w.later(w.between(10*time.Millisecond, 8*time.Second), func() { w.removeForced(p) })
 	}
+}
+
+// ending is a pod that is being deleted and still runs; nil if none is.
+func (w *world) ending() *pod {
+	for _, p := range w.pods {
+		if p.terminating && p.process != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // removeForced is a kubelet that learns that a pod's object is gone, as soon as it can.
@@ -180,16 +196,20 @@ func (w *world) removeForced(p *pod) {
 
 func (w *world) stopSomeone() {
 	if p := w.running(w.rand.IntN(2) == 0); p != nil {
-		r := p.process
-		w.tell("FAULT: %s stands still", r.runID)
-		r.stop()
-		w.later(w.between(100*time.Millisecond, 12*time.Second), func() {
-			if r.stopped {
-				w.tell("%s goes on", r.runID)
-				r.goOn()
-			}
-		})
+		w.standStill(p.process, w.between(100*time.Millisecond, 12*time.Second))
 	}
+}
+
+// standStill is SIGSTOP, and SIGCONT a while later.
+func (w *world) standStill(r *process, d time.Duration) {
+	w.tell("FAULT: %s stands still", r.runID)
+	r.stop()
+	w.later(d, func() {
+		if r.stopped {
+			w.tell("%s goes on", r.runID)
+			r.goOn()
+		}
+	})
 }
 
 func (w *world) cutOperatorOff() {

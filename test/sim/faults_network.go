@@ -162,6 +162,54 @@ func (w *world) crashPrimaryAndCutReplica() {
 	w.strike(w.between(0, 3*time.Second), w.crashPrimary)
 }
 
+// slowReplica lets a replica fall behind: what is sent to it takes up to half a second.
+func (w *world) slowReplica() {
+	primary, p := w.running(true), w.running(false)
+	if primary == nil || p == primary {
+		return
+	}
+	at := way{primary.ip, p.ip}
+	w.network.slow[at] = w.between(20*time.Millisecond, 500*time.Millisecond)
+	w.tell("FAULT: %s gets what %s writes %s late", p.short, primary.short, w.network.slow[at])
+	w.later(w.between(time.Second, 10*time.Second), func() { delete(w.network.slow, at) })
+}
+
+// loneHolder lets one replica alone have what the primary wrote last, keeps the operator from it, and ends the primary (R8): the
+// others must not be promoted, whatever the primary was.
+func (w *world) loneHolder() {
+	op, primary := w.someOperator(), w.running(true)
+	if op == nil || primary == nil {
+		return
+	}
+	var replicas []*pod
+	for _, s := range primary.process.fed {
+		replicas = append(replicas, s.to.pod)
+	}
+	if len(replicas) < 2 {
+		return
+	}
+	first := w.rand.IntN(len(replicas))
+	holder := replicas[first]
+	w.tell("FAULT: only %s hears %s, and %s cannot reach it", holder.short, primary.short, op.name)
+	for _, p := range replicas {
+		if p != holder {
+			w.network.cutBoth(primary.ip, p.ip)
+			w.later(w.between(time.Second, 8*time.Second), func() { w.network.healBoth(primary.ip, p.ip) })
+		}
+	}
+	ip := holder.ip
+	w.strike(w.between(0, time.Second), func() {
+		w.network.cutBoth(op.name, ip)
+		w.later(w.between(time.Second, 12*time.Second), func() { w.network.healBoth(op.name, ip) })
+		w.strike(w.between(0, time.Second), func() {
+			if primary.process != nil {
+				w.tell("FAULT: primary %s crashes", primary.process.runID)
+				w.crash(primary)
+			}
+		})
+	})
+}
+
 // wipeStatus is a resource that is restored from a backup, or a person who clears its status.
 func (w *world) wipeStatus() {
 	w.tell("FAULT: the status is wiped")

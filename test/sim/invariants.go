@@ -183,9 +183,10 @@ func (w *world) checkRecord(c *cachev1.Claim) {
 	}
 }
 
-// checkToldToCopy: no node with data is told to copy from one without.
-func (w *world) checkToldToCopy(p *process, host string) {
-	if from := w.processAt(host); from != nil && len(p.data) > 0 && len(from.data) == 0 {
+// checkToldToCopy: no node with data is told to copy from one without, by an operator that could know it. (One that does not
+// reach the primary may send its replicas back to an address where another process is by now; that one is fenced.)
+func (w *world) checkToldToCopy(p *process, host string, op *operator) {
+	if from := w.processAt(host); from != nil && len(p.data) > 0 && len(from.data) == 0 && (!protocol || w.couldAsk(op, from)) {
 		w.violated("%s with %d writes is told to copy from %s, which has none", p.runID, len(p.data), from.runID)
 	}
 }

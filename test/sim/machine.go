@@ -117,7 +117,7 @@ func (w *world) schedule() string {
 	if len(fit) == 0 {
 		fit = w.machines[len(w.machines)-1:]
 	}
-	if w.rand.IntN(4) == 0 {
+	if w.rand.IntN(4) == 0 && !w.story {
 		return fit[w.rand.IntN(len(fit))].name
 	}
 	count := map[string]int{}

@@ -14,12 +14,14 @@ type network struct {
 	cuts     map[way]int
 	machines map[string]string // of places; the API server is on none of these
 	islands  map[string]bool
+	// slow is how much longer messages of replication take on a way.
+	slow map[way]time.Duration
 	// disturbed is when a way, or all ways of a machine or place, last changed.
 	disturbed map[way]time.Time
 }
 
 func newNetwork(w *world) *network {
-	return &network{world: w, cuts: map[way]int{}, machines: map[string]string{}, islands: map[string]bool{}, disturbed: map[way]time.Time{}}
+	return &network{world: w, cuts: map[way]int{}, machines: map[string]string{}, islands: map[string]bool{}, slow: map[way]time.Duration{}, disturbed: map[way]time.Time{}}
 }
 
 // open tells whether what is sent from one place arrives at the other.
@@ -55,6 +57,7 @@ func (n *network) isolate(machine string, island bool) {
 
 // healAll ends all cuts, but for machines that are dead.
 func (n *network) healAll() {
+	clear(n.slow)
 	for w := range n.cuts {
 		n.cuts[w] = 0
 		n.disturbed[w] = time.Now()

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -80,6 +81,9 @@ func (w *world) startOperator() *operator {
 
 // machineOfOperator is one that reaches the API server; there always is one.
 func (w *world) machineOfOperator() string {
+	if w.operatorMachine != "" {
+		return w.operatorMachine
+	}
 	var fit []string
 	for _, m := range w.machines {
 		if w.reports(m.name) {
@@ -163,10 +167,15 @@ func (op *operator) stepEnded(_ types.NamespacedName, step plan.StepOutcome) {
 	if step.Err != nil {
 		note = step.Err.Error()
 	}
-	if step.Result != plan.Already {
-		w.tell("%s: %s: %s (%s: %s) %s", op.name, step.Step.Action, step.Result, step.Step.Why.Code, step.Step.Why.Message, note)
+	if step.Result != plan.Already && !w.quietly {
+		tell := w.tell
+		if step.Lane != plan.Safety {
+			tell = w.detail
+		}
+		tell("%s: %s: %s (%s: %s) %s", op.name, step.Step.Action, step.Result, step.Step.Why.Code, step.Step.Why.Message, note)
 	}
-	if op.stepsLeft == 0 {
+	if op.stepsLeft == 0 || w.endAfter != "" && strings.HasPrefix(step.Step.Action.String(), w.endAfter) {
+		w.endAfter = ""
 		op.kill()
 	}
 	op.stepsLeft--

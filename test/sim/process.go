@@ -220,7 +220,6 @@ func (p *process) replicaOf(host string, port int) {
 	p.host, p.port = host, port
 	p.downTime = time.Now()
 	p.dropReplicas()
-	p.world.checkToldToCopy(p, host)
 	p.world.checkOnePrimary()
 	p.connect()
 }

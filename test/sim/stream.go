@@ -57,7 +57,8 @@ func (s *stream) send() {
 	if !s.open {
 		upTo, data = s.last, s.data
 	}
-	w.network.carry(s.from.pod.ip, s.to.pod.ip, w.between(100*time.Microsecond, 2*time.Millisecond), s.void, func() {
+	takes := w.between(100*time.Microsecond, 2*time.Millisecond) + w.network.slow[way{s.from.pod.ip, s.to.pod.ip}]
+	w.network.carry(s.from.pod.ip, s.to.pod.ip, takes, s.void, func() {
 		s.flying = false
 		if s.lost || s.from.pod.gone && s.from.dead {
 			return

@@ -54,6 +54,11 @@ type world struct {
 
 	// calmed is true once faults have ended: none strikes any more, also none that was to come later.
 	calmed bool
+	// story is true where the transcript is to have what matters alone; endAfter then begins the step after which the operator ends.
+	story    bool
+	endAfter string
+	// operatorMachine is where operators run; empty for any machine.
+	operatorMachine string
 	// quietly is true where nobody reads the transcript.
 	quietly    bool
 	transcript strings.Builder
@@ -116,6 +121,13 @@ func (w *world) tell(format string, args ...any) {
 		return
 	}
 	fmt.Fprintf(&w.transcript, "%9.3fs  %s\n", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// detail adds a line that is no part of the story.
+func (w *world) detail(format string, args ...any) {
+	if !w.story {
+		w.tell(format, args...)
+	}
 }
 
 // tellRole tells whom a process copies from now.
