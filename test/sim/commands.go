@@ -132,6 +132,9 @@ func (p *process) configSet(pairs []string) string {
 			p.masterauth = pairs[i+1]
 		}
 	}
+	if p.minReplicas != next.minReplicas {
+		p.needsSince = time.Now()
+	}
 	p.minReplicas, p.maxLag = next.minReplicas, next.maxLag
 	if counted {
 		p.recount()

@@ -68,6 +68,7 @@ var faultsOfTheProtocol = []fault{
 	{weight: 2, strike: (*world).crashPrimaryAndCutReplica},
 	{weight: 3, strike: (*world).slowReplica},
 	{weight: 3, strike: (*world).loneHolder},
+	{weight: 3, strike: (*world).crashPrimaryWhileBehind},
 }
 
 // troubleLasts is for how long a fault may be at work at most, its consequences included.

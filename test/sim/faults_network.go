@@ -174,6 +174,27 @@ func (w *world) slowReplica() {
 	w.later(w.between(time.Second, 10*time.Second), func() { delete(w.network.slow, at) })
 }
 
+// crashPrimaryWhileBehind ends a primary while what it wrote is still on its way, longer to the one than to the other: what a
+// replica had a moment ago is not what it has when it is asked to stand still.
+func (w *world) crashPrimaryWhileBehind() {
+	primary := w.running(true)
+	if primary == nil {
+		return
+	}
+	for _, s := range primary.process.fed {
+		at := way{primary.ip, s.to.pod.ip}
+		w.network.slow[at] = w.between(time.Millisecond, 50*time.Millisecond)
+		w.later(2*time.Second, func() { delete(w.network.slow, at) })
+	}
+	w.strike(w.between(100*time.Millisecond, 400*time.Millisecond), func() {
+		if primary.process != nil {
+			w.tell("FAULT: primary %s crashes, its replicas behind", primary.process.runID)
+			primary.process.die(false)
+			w.containerEnded(primary, 137)
+		}
+	})
+}
+
 // loneHolder lets one replica alone have what the primary wrote last, keeps the operator from it, and ends the primary (R8): the
 // others must not be promoted, whatever the primary was.
 func (w *world) loneHolder() {

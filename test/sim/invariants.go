@@ -24,11 +24,11 @@ func (w *world) checkClaim(before client.Object, now *cachev1.RedisCluster) {
 		w.violated("epoch %d belongs to %s and to %s", c.Epoch, known.RunID, c.RunID)
 	}
 	w.claims[c.Epoch] = *c
-	if last := len(w.quorums) - 1; last < 0 || w.quorums[last].quorum != c.Quorum {
-		w.quorums = append(w.quorums, quorumAt{time.Now(), c.Quorum})
-	}
 	if protocol {
 		w.checkRecord(c)
+		if old, is := before.(*cachev1.RedisCluster); is {
+			w.checkRaise(old.Status.Claim, c)
+		}
 	}
 	w.checkOnePrimary()
 }
@@ -133,11 +133,11 @@ func (w *world) checkAttached(p, to *process) {
 	}
 }
 
-// checkSlice: the Service is led only to a process that is, or was, a primary.
+// checkSlice: the Service is led only to a pod that is, or was, the primary. (A write to the API server may come late.)
 func (w *world) checkSlice(o client.Object) {
 	if slice, is := o.(*discoveryv1.EndpointSlice); is && len(slice.Endpoints) > 0 {
-		if p := w.processAt(slice.Endpoints[0].Addresses[0]); p != nil && !p.wasPrimary {
-			w.violated("the Service is led to %s, which is no primary", p.runID)
+		if p := w.podAt(slice.Endpoints[0].Addresses[0]); p != nil && !p.wasPrimary {
+			w.violated("the Service is led to %s, which is no primary", p.short)
 		}
 	}
 }

@@ -33,6 +33,8 @@ type pod struct {
 	terminating, gone bool
 	// preStop is true if the container has such a hook, which waits until its Redis is no primary.
 	preStop bool
+	// wasPrimary is true if a process of it is a primary, or was.
+	wasPrimary bool
 	// served is when its process last ceased to be a primary or to have a link to one.
 	served time.Time
 }

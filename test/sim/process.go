@@ -19,10 +19,9 @@ type process struct {
 	stopped bool
 	inbox   []func()
 
-	// wasPrimary is true if it is one or was.
-	primary, wasPrimary bool
-	host                string
-	port                int
+	primary bool
+	host    string
+	port    int
 	// replid, replid2 and second name the history; offset is how far it goes.
 	replid, replid2 string
 	second          int64
@@ -85,7 +84,7 @@ func (w *world) boot(on *pod) *process {
 	if host, fenced := strings.CutSuffix(w.store.setting("replicaof"), " 1"); fenced && !on.bootsAsPrimary() {
 		p.host, p.port = host, 1
 	} else {
-		p.primary, p.wasPrimary = true, true
+		p.primary, on.wasPrimary = true, true
 	}
 	w.network.noted(on.ip)
 	w.later(w.between(5*time.Millisecond, 40*time.Millisecond), func() {
@@ -232,7 +231,7 @@ func (p *process) promote() {
 	p.unlink()
 	p.replid2, p.second = p.replid, p.offset+1
 	p.replid = p.world.newReplid()
-	p.primary, p.wasPrimary, p.host, p.port, p.cached = true, true, "", 0, false
+	p.primary, p.pod.wasPrimary, p.host, p.port, p.cached = true, true, "", 0, false
 	p.dropReplicas()
 	p.world.checkOnePrimary()
 }

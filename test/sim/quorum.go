@@ -6,6 +6,8 @@ import "time"
 type quorum struct {
 	minReplicas int
 	maxLag      int64
+	// needsSince is when minReplicas became what it is.
+	needsSince time.Time
 	// good is repl_good_slaves_count: what was counted last, not what is.
 	good    int
 	waiting []*waiter

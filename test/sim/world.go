@@ -42,10 +42,9 @@ type world struct {
 	// served is the run id of the process that was promoted last.
 	served string
 	// acknowledged are the writes that a client was told are done, without those that were lost since; confirms likewise those
-	// that WAIT confirmed. quorums are those on record, one after the other.
+	// that WAIT confirmed.
 	acknowledged []acceptedWrite
 	confirms     []confirmedWrite
-	quorums      []quorumAt
 	lastWrite    int
 	// lostWrites and confirmedWrites are counted for the transcript.
 	lostWrites, confirmedWrites int

@@ -2,25 +2,30 @@ package sim
 
 import (
 	"time"
+
+	cachev1 "example.com/redis-operator/api/v1"
 )
 
 // acceptedWrite is one that a client was told is done, without more.
 type acceptedWrite struct {
 	id int
 	at time.Time
+	by *process
 }
 
 // confirmedWrite is one for which WAIT answered with at least the quorum on record, and at least one.
 type confirmedWrite struct {
-	id      int
-	at      time.Time
-	count   int
+	id    int
+	at    time.Time
+	count int
+	// needed is what its primary needed just then; holders are the primary and the replicas that had acknowledged.
+	needed  int
 	holders []*process
 }
 
 // accepted is a write that a process took. Whether its client hears of it is another matter; it might.
 func (w *world) accepted(p *process, r request) {
-	w.acknowledged = append(w.acknowledged, acceptedWrite{r.id, time.Now()})
+	w.acknowledged = append(w.acknowledged, acceptedWrite{r.id, time.Now(), p})
 	r.guest.client.served = time.Now()
 	if claim := w.claim(); protocol && claim != nil && claim.RunID == p.runID && p.certain() < int(claim.Quorum) {
 		w.violated("%s accepts a write while it needs %d replicas, and quorum %d is on record", p.runID, p.certain(), claim.Quorum)
@@ -45,7 +50,7 @@ func (w *world) confirmed(p *process, r request, count int) {
 	if need < 1 || count < need {
 		return
 	}
-	write := confirmedWrite{id: r.id, at: time.Now(), count: count, holders: []*process{p}}
+	write := confirmedWrite{id: r.id, at: time.Now(), count: count, needed: p.certain(), holders: []*process{p}}
 	for _, s := range p.fed { // also one that has ended since it said so
 		if s.online && s.to.has(r.id) {
 			write.holders = append(write.holders, s.to)
@@ -97,12 +102,14 @@ func missing(data []entry, has map[int]bool) int {
 //
 //   - if a process that has the write could have been asked: the operator that promotes has reached it for the last three
 //     seconds without a break, and it runs;
-//   - else if fewer than two faults explain it. A fault is the end of a process that had the write when it was confirmed, or of its
-//     pod's object by force (each counts, also of those on one machine), all cuts and standstills that keep those that still have it from being asked
-//     (together they count as one, since one cut may do all of it), and the loss of the record.
+//   - if no replica that had confirmed it has ended: one that merely cannot be asked still has it, so the operator must wait for it
+//     (R + W > N), also where the primary is dead (R8);
+//   - if fewer than two faults explain it. A fault is the end of a process that had the write when it was confirmed, or of its
+//     pod's object by force (each counts, also of those on one machine), all cuts and standstills that keep those that still have
+//     it from being asked (together they count as one, since one cut may do all of it), and the loss of the record.
 //
-// Where a higher quorum than the write's own was recorded since, it promises less than that quorum allows to be missing, so there
-// each holder that cannot be asked counts.
+// The second rule does not hold where the record was lost since, nor for a write that was confirmed while the quorum was being
+// raised: its primary needed more replicas already than were on record, and it promises less than the quorum that followed.
 //
 // A write that is lost by two faults is written off: from then on nobody need have it.
 func (w *world) checkConfirmed(p *process, op *operator) {
@@ -141,18 +148,21 @@ func (w *world) explain(p *process, op *operator, write confirmedWrite) (asked *
 			return other, 0
 		}
 	}
-	away := 0
-	for _, holder := range write.holders {
-		if holder.dead || w.object(holder.pod) == nil {
+	away, replicaEnded := 0, false
+	for i, holder := range write.holders {
+		switch {
+		case holder.dead, w.object(holder.pod) == nil:
 			faults++
-		} else if holder.has(write.id) {
-			away++
+			replicaEnded = replicaEnded || i > 0
+		case holder.has(write.id):
+			away = 1
 		}
 	}
-	if w.highestQuorum(write.at) <= int32(write.count) {
-		away = min(away, 1)
+	wiped := w.wipedAt.After(write.at)
+	if !replicaEnded && !wiped && write.needed <= write.count {
+		return nil, 0
 	}
-	return nil, faults + away + number(w.wipedAt.After(write.at))
+	return nil, faults + away + number(wiped)
 }
 
 // couldAsk tells whether an operator has been able to ask a process for some time, whatever it did. A process whose pod was
@@ -160,23 +170,6 @@ func (w *world) explain(p *process, op *operator, write confirmedWrite) (asked *
 func (w *world) couldAsk(op *operator, p *process) bool {
 	return w.object(p.pod) != nil && !p.stopped && !p.loading && p.listens && w.network.steady(op.name, p.pod.ip, 3*time.Second) && time.Since(op.started) > 3*time.Second &&
 		!op.redisTrouble[p.pod.ip]
-}
-
-// highestQuorum is the highest on record since then.
-func (w *world) highestQuorum(since time.Time) int32 {
-	highest := int32(0)
-	for i := len(w.quorums) - 1; i >= 0; i-- {
-		highest = max(highest, w.quorums[i].quorum)
-		if w.quorums[i].at.Before(since) {
-			break
-		}
-	}
-	return highest
-}
-
-type quorumAt struct {
-	at     time.Time
-	quorum int32
 }
 
 // checkPlain counts the acknowledged writes that a promotion loses, whether anyone waited for replicas or not. A planned move
@@ -214,3 +207,40 @@ func (w *world) formerPrimary(next *process) *process {
 
 // quiet tells whether no fault but a planned one has been at work for a while.
 func (w *world) quiet() bool { return time.Now().After(w.troubledUntil) }
+
+// processOf is the process of a pod; nil where none runs.
+func (w *world) processOf(uid string) *process {
+	for _, p := range w.processes() {
+		if p.pod.uid == uid {
+			return p
+		}
+	}
+	return nil
+}
+
+// checkRaise: a higher quorum is recorded once as many of the attached have all that the primary had acknowledged before it
+// needed as many.
+func (w *world) checkRaise(old, now *cachev1.Claim) {
+	if old == nil || old.RunID != now.RunID || now.Quorum <= old.Quorum {
+		return
+	}
+	for _, p := range w.processes() {
+		if p.runID != now.RunID || !p.primary {
+			continue
+		}
+		last := 0
+		for i := len(w.acknowledged) - 1; i >= 0 && last == 0; i-- {
+			if write := w.acknowledged[i]; write.by == p && write.at.Before(p.needsSince) {
+				last = write.id
+			}
+		}
+		having := 0
+		for _, a := range now.Attached {
+			r := w.processOf(string(a.UID))
+			having += number(r == nil || r.started.After(p.needsSince) || last == 0 || r.has(last)) // one that has ended since may have had it
+		}
+		if having < int(now.Quorum) {
+			w.violated("quorum %d is recorded, and %d of the attached have what %s acknowledged without them", now.Quorum, having, p.runID)
+		}
+	}
+}

@@ -3,7 +3,7 @@ package main
 // mutants are the rules of docs/design/failover.md, each broken in the smallest way.
 var mutants = []mutant{
 	{
-		name: "no-fence", rule: "a node that starts serves nobody and copies from nobody",
+		name: "no-fence", by: "there is no claim|copies all|I1", rule: "a node that starts serves nobody and copies from nobody",
 		file: "internal/resources/redisconf.go",
 		old:  `{"replicaof", state.FenceHost + " " + strconv.Itoa(state.FencePort)},`,
 		new:  `{"replicaof", "no one"}, {"#", state.FenceHost},`,
