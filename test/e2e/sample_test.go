@@ -54,7 +54,9 @@ func TestSampleByKubectl(t *testing.T) {
 		return nil
 	}), "no pod of the resource is left")
 	require.NoError(t, poll(t.Context(), 20*time.Second, func(context.Context) error {
-		if left := slices.DeleteFunc(p.inventory(t.Context()), func(o string) bool { return slices.Contains(before, o) || o == "Pod client" || o == "ConfigMap kube-root-ca.crt" }); len(left) > 0 {
+		if left := slices.DeleteFunc(p.inventory(t.Context()), func(o string) bool {
+			return slices.Contains(before, o) || o == "Pod client" || o == "ConfigMap kube-root-ca.crt"
+		}); len(left) > 0 {
 			return fmt.Errorf("left are %v", left)
 		}
 		return nil
