@@ -217,7 +217,7 @@ func settled(r *cachev1.RedisCluster) error {
 	if err := runs(r); err != nil {
 		return err
 	}
-	if c := r.Status.Claim; c == nil || c.Quorum != r.Spec.Size/2 {
+	if c := r.Status.Claim; c == nil || c.Quorum != r.Spec.Size/2 || len(c.Attached) != int(r.Spec.Size)-1 {
 		return fmt.Errorf("it runs, and its claim is %+v", c)
 	}
 	return nil

@@ -210,6 +210,8 @@ func (w *world) settled(size int32) ([]node, error) {
 		return nil, fmt.Errorf("status counts %d ready of %d, nodes %v", status.ReadyReplicas, status.Replicas, status.Nodes)
 	case status.Claim == nil:
 		return nil, errors.New("there is no claim")
+	case status.Claim.Quorum != size/2 || len(status.Claim.Attached) != int(size)-1:
+		return nil, fmt.Errorf("quorum %d and %d attached are on record", status.Claim.Quorum, len(status.Claim.Attached))
 	}
 	pods, err := w.pods()
 	if err != nil {
