@@ -14,6 +14,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The operator's image: what `make image` builds, and what `make deploy` puts into a cluster of your own.
 IMG ?=
+# What `make deploy` and `make undeploy` work with: a folder of kustomize. A copy of config/namespaced is for chosen namespaces.
+CONFIG = config/default
 # The Redis images that `make redis-images` builds; bin/images lists what there is.
 REDIS_IMAGES ?= redis-7.0
 # make run ARGS="--zap-log-level=debug"
@@ -44,12 +46,17 @@ BUILT_KUBECTL := $(filter $(CURDIR)/bin/kubectl,$(KUBECTL))
 # What make generate and make manifests write.
 GENERATED := ':(glob)**/zz_generated.*.go' config/crd/bases config/rbac/role.yaml
 
+# own is the KUBECONFIG of the cluster that bin/cluster runs, up or down. Whoever has typed `eval $(bin/cluster env)` has set it:
+# that is no other cluster (hack/demo does the same).
+define find_local
+	own=; if [ -x bin/cluster ]; then own=$$(bin/cluster env 2>/dev/null | sed -n 's/^export KUBECONFIG=//p') || own=; fi
+endef
 # The cluster that a target works on: KUBECONFIG, and local=yes if it is the one that bin/cluster runs.
 define use_cluster
-	local=; own=; if [ -x bin/cluster ]; then own=$$(eval "$$(bin/cluster env)"; echo "$$KUBECONFIG"); fi; \
+	$(find_local); local=; \
 	if [ -n "$$own" ] && [ "$${KUBECONFIG:-$$own}" = "$$own" ] && $(answers); then local=yes; eval "$$(bin/cluster env)"; \
-	elif [ -z "$${KUBECONFIG:-}" ]; then \
-		echo "No cluster. Either 'make cluster-up' starts one on this machine (Linux, root)," \
+	elif [ "$${KUBECONFIG:-$$own}" = "$$own" ]; then \
+		echo "No cluster is up. Either 'make cluster-up' starts one on this machine (Linux, root)," \
 			"or set KUBECONFIG to use one of yours: KUBECONFIG=~/.kube/config make $@" >&2; exit 1; fi
 endef
 answers = $(KUBECTL) --kubeconfig "$$own" --request-timeout 5s get --raw /readyz >/dev/null 2>&1
@@ -64,14 +71,14 @@ endef
 define go_install # MODULE,VERSION: aside first, so that a killed build leaves no half of a tool
 	@echo "[tools] $(notdir $@): building, a minute or two the first time ..."
 	@mkdir -p $(TOOLS); new=$$(mktemp -d $(TOOLS)/.new-XXXX); trap 'rm -rf "$$new"' EXIT; \
-	GOBIN=$(CURDIR)/$$new go install $(1)@$(2); mv "$$new/$(notdir $(1))" $@
+	GOBIN=$(CURDIR)/$$new hack/patiently $(notdir $@) go install $(1)@$(2); mv "$$new/$(notdir $(1))" $@
 endef
 
 ##@ Build
 
 .PHONY: build
 build: ## Build the operator: bin/manager.
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/manager ./cmd
+	CGO_ENABLED=0 hack/patiently manager go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/manager ./cmd
 
 .PHONY: image
 image: build bin/images ## Build the operator's image without a container engine: dist/redis-operator.tar.
@@ -79,7 +86,7 @@ image: build bin/images ## Build the operator's image without a container engine
 
 .PHONY: redis-images
 redis-images: bin/images ## Build Redis images from Debian's packages: dist/images/*.tar (REDIS_IMAGES="redis-7.0 ...").
-	bin/images redis $(REDIS_IMAGES)
+	hack/patiently redis-images bin/images redis $(REDIS_IMAGES)
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Generate the deep copy functions of api/.
@@ -131,7 +138,7 @@ test-integration: parts-apiserver redis-images ## Run the tests against a real A
 
 .PHONY: test-e2e
 test-e2e: $(BUILT_KUBECTL) ## Run the end-to-end tests on the local cluster (started for them if it is not up), or on KUBECONFIG's.
-	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
+	@$(find_local); if [ "$${KUBECONFIG:-$$own}" = "$$own" ] && ! ($(use_cluster)) 2>/dev/null; then \
 		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
 	$(MAKE) deploy; $(use_cluster); \
 	go test -tags e2e -count=1 -timeout 40m ./test/e2e/...
@@ -141,7 +148,8 @@ bench: $(BUILT_KUBECTL) ## Measure what clients notice of faults (FAULT=kill-pri
 	@if [ -z "$${KUBECONFIG:-}" ] && ! ($(use_cluster)) 2>/dev/null; then \
 		$(need_root); trap 'bin/cluster down' EXIT; $(MAKE) cluster-up; fi; \
 	$(MAKE) deploy; $(use_cluster); go build -o bin/bench ./test/bench; \
-	bin/bench -version "$(VERSION)" -fault "$(FAULT)" $(if $(RUNS),-runs $(RUNS))
+	version=$$(git describe --tags --always); git diff --quiet HEAD -- . ':!docs' || version+=-dirty; \
+	bin/bench -version "$$version" -fault "$(FAULT)" $(if $(RUNS),-runs $(RUNS))
 
 .PHONY: deflake
 deflake: ## Repeat tests in random order until one fails (FOCUS=TestX PKG=./internal/act TAGS=integration COUNT=1000).
@@ -152,7 +160,7 @@ deflake: ## Repeat tests in random order until one fails (FOCUS=TestX PKG=./inte
 ##@ On a cluster: the one that KUBECONFIG names; if it names none, the local one
 
 .PHONY: demo
-demo: ## From nothing to a running three-node Redis, on a local cluster or on KUBECONFIG's.
+demo: ## From nothing to a running three-node Redis, on a local cluster or on KUBECONFIG's. From cold about 20 minutes on 2 cores.
 	@hack/demo
 
 .PHONY: install
@@ -165,24 +173,29 @@ uninstall: $(BUILT_KUBECTL) ## Remove the CRD, and with it every RedisCluster.
 
 .PHONY: run
 run: build install ## Run the operator on this machine, outside the cluster (ARGS=flags).
-	@$(use_cluster); bin/manager $(ARGS)
+	@$(use_cluster); \
+	inside=$$($(KUBECTL) --request-timeout 10s -n redis-operator-system get deployment redis-operator -o 'jsonpath={.spec.replicas}' 2>/dev/null || :); \
+	if [ "$${inside:-0}" != 0 ]; then \
+		echo "run: WARNING: an operator runs inside this cluster too, and two act against each other. To stop that one:" \
+			"kubectl -n redis-operator-system scale deployment redis-operator --replicas=0" >&2; fi; \
+	bin/manager $(ARGS)
 
 .PHONY: deploy
-deploy: $(BUILT_KUBECTL) ## Install the operator; on a cluster of yours with IMG=<an image that it can pull>.
-	@$(use_cluster); mkdir -p dist/deploy; image=$(or $(IMG),redis-operator:dev); id=$$image; \
+deploy: $(BUILT_KUBECTL) ## Install the operator; on a cluster of yours with IMG=<an image that it can pull>. For chosen namespaces CONFIG=config/namespaced.
+	@$(use_cluster); mkdir -p dist/deploy; base=$$(realpath --relative-to=dist/deploy "$(CONFIG)"); image=$(or $(IMG),redis-operator:dev); id=$$image; \
 	if [ -n "$$local" ] && [ -z "$(IMG)" ]; then \
 		$(MAKE) image; bin/cluster load dist/redis-operator.tar; id=$$(sha256sum dist/redis-operator.tar | cut -c1-16); \
 	elif [ -z "$(IMG)" ]; then \
 		echo "deploy: the cluster of $$KUBECONFIG has to pull the operator's image. Build and push one (Dockerfile), then:" \
 			"make deploy IMG=<registry>/redis-operator:<tag>" >&2; exit 1; fi; \
-	printf '%s\n' "$$overlay" | sed -e "s|IMAGE_ID|$$id|" -e "s|IMAGE|$$image|" >dist/deploy/kustomization.yaml; \
+	printf '%s\n' "$$overlay" | sed -e "s|BASE|$$base|" -e "s|IMAGE_ID|$$id|" -e "s|IMAGE|$$image|" >dist/deploy/kustomization.yaml; \
 	$(KUBECTL) apply --server-side --force-conflicts -k dist/deploy; \
 	$(KUBECTL) -n redis-operator-system rollout status deployment/redis-operator --timeout=180s
 
 # The annotation rolls the pods when the image has changed and its name has not.
 define overlay
 resources:
-- ../../config/default
+- BASE
 patches:
 - target: {kind: Deployment, name: redis-operator}
   patch: |
@@ -193,18 +206,20 @@ deploy: export overlay := $(overlay)
 
 .PHONY: undeploy
 undeploy: $(BUILT_KUBECTL) ## Remove the operator and the CRD, and with it every RedisCluster.
-	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k config/default
+	@$(use_cluster); $(KUBECTL) delete --ignore-not-found -k $(CONFIG)
 
 ##@ Local cluster: a real Kubernetes of three nodes on this machine
 
 .PHONY: cluster-up
-cluster-up: ## Start it. The first time it is built from source, in about ten minutes; later it takes seconds.
+cluster-up: ## Start it. The first time all is built from source, about 20 minutes on 2 cores; later it takes seconds.
 	@$(need_root)
-	@$(MAKE) parts bin/cluster image redis-images
+	@$(MAKE) parts
+	@[ -e dist/redis-operator.tar ] || echo "[build] the operator, and its and Redis' images: 3 to 5 minutes the first time ..."
+	@$(MAKE) bin/cluster image redis-images
 	bin/cluster up
 
 .PHONY: cluster-down
-cluster-down: bin/cluster ## Stop it and remove everything of it.
+cluster-down: bin/cluster ## Stop it and remove everything of it; Debian packages that it installed stay.
 	bin/cluster down
 
 ##@ Help
@@ -227,7 +242,7 @@ $(CURDIR)/bin/kubectl:
 # Go knows best whether there is something to build.
 .PHONY: bin/cluster bin/images
 bin/cluster bin/images: bin/%:
-	@CGO_ENABLED=0 go build -trimpath -o $@ ./hack/$*
+	@CGO_ENABLED=0 hack/patiently $@ go build -trimpath -o $@ ./hack/$*
 
 $(CONTROLLER_GEN):
 	$(call go_install,sigs.k8s.io/controller-tools/cmd/controller-gen,$(CONTROLLER_GEN_VERSION))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,9 +62,24 @@ func main() {
 	o := parseFlags()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
 	if err := run(o); err != nil {
-		ctrl.Log.Error(err, "the operator ends")
+		if words := portTaken(o, err); words != "" {
+			fmt.Fprintln(os.Stderr, "redis-operator: "+words)
+		} else {
+			ctrl.Log.Error(err, "the operator ends")
+		}
 		os.Exit(1)
 	}
+}
+
+// portTaken says what to do where somebody else listens at an address that was asked for; empty for every other error. That is
+// most often a second operator on a machine, started by a person: a stack trace in JSON does not help.
+func portTaken(o options, err error) string {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ""
+	}
+	return fmt.Sprintf("%v. Does another operator run on this machine? End it, or choose other addresses: "+
+		"--health-probe-bind-address (it is %s) and --metrics-bind-address (it is %s; 0 serves none), for example "+
+		"make run ARGS=\"--health-probe-bind-address=:9081 --metrics-bind-address=:9080\"", err, o.probeAddress, o.metricsAddress)
 }
 
 func run(o options) error {

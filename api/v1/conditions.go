@@ -41,9 +41,9 @@ const (
 	ReasonPodUnschedulable = "PodUnschedulable"
 	// ReasonPodsNotCreated (Degraded): Kubernetes refuses to create pods (quota, admission); the message has its words.
 	ReasonPodsNotCreated = "PodsNotCreated"
-	// ReasonPodCrashing (Degraded): a container ends again and again; the message has the pod and how it ended.
+	// ReasonPodCrashing (Degraded): a container ends again and again, or ended before it ever served; the message has the pod and how it ended.
 	ReasonPodCrashing = "PodCrashing"
-	// ReasonSecretMissing (Degraded): spec.passwordSecret names a Secret or a key that does not exist.
+	// ReasonSecretMissing (Degraded, Ready, Progressing): spec.passwordSecret names a Secret or a key that does not exist.
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonNameConflict (Degraded): an object that this resource needs exists already and belongs to something else.
 	ReasonNameConflict = "NameConflict"

@@ -44,6 +44,7 @@ type RedisClusterList struct {
 
 // RedisClusterSpec is what the user wants. Only image is required.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.image)",message="image: write an image of Redis or Valkey, for example redis:7.0",reason=FieldValueRequired,fieldPath=".image"
 // +kubebuilder:validation:XValidation:rule="!(has(self.password) && has(self.passwordSecret))",message="password and passwordSecret exclude each other; remove one (passwordSecret is the safe one)"
 type RedisClusterSpec struct {
 	// size is the number of Redis pods, 1 to 10: one primary, the rest are replicas that copy it. Default 1.
@@ -53,12 +54,14 @@ type RedisClusterSpec struct {
 	// +optional
 	Size int32 `json:"size,omitempty"`
 
-	// image is the container image, of Redis 7.0 or newer or Valkey, for example "redis:7.0" or "valkey/valkey:9.1".
+	// The rule of RedisClusterSpec requires the next one: Kubernetes' own words for a missing field have no example.
+
+	// image is the container image, of Redis 7.0 or newer or Valkey, for example "redis:7.0" or "valkey/valkey:9.1". Required.
 	// It must keep the contract of the official images: the entrypoint takes the path of a configuration file.
 	// Changing it replaces the pods one by one.
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^ \\t\\r\\n]+$')",message="image: write an image reference without spaces, for example redis:7.0"
 	// +kubebuilder:validation:MaxLength=512
-	// +required
+	// +optional
 	Image string `json:"image"`
 
 	// port is the TCP port that redis-server listens on and that the Services offer, 1 to 65535. Default 6379.
@@ -80,20 +83,24 @@ type RedisClusterSpec struct {
 	PasswordSecret *SecretKeyReference `json:"passwordSecret,omitempty"`
 
 	// resources are the CPU and memory of each Redis container.
-	// Default: requests 100m and 128Mi, limits 500m and 256Mi. Changing them replaces the pods one by one.
+	// Default where resources is absent: requests 100m and 128Mi, limits 500m and 256Mi. What is given replaces that whole:
+	// {limits: {memory: 1Gi}} leaves the CPU without a limit. Changing them replaces the pods one by one.
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(k, !(k in self.requests) || !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="resources: requests may not be above limits; lower the request or raise the limit"
 	// +kubebuilder:default={requests: {cpu: "100m", memory: "128Mi"}, limits: {cpu: "500m", memory: "256Mi"}}
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// The rules of the next one name the settings that they refuse, where that is a list: then a message is made of constants. What a
+	// pattern refuses is told as a whole, since CEL takes a map's keys for boundless and so too costly for a message.
 
 	// config holds settings of redis.conf, for example {"maxmemory-policy": "allkeys-lru"}. At most 64.
 	// Settings that the operator owns (addresses, replication, access control, files) are refused.
 	// Changing them replaces the pods one by one.
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 64 && k.matches('^[a-z0-9-]+$'))",message="config: names of settings hold only lower case letters, digits and '-', at most 64 characters, for example maxmemory-policy"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['port', 'bind', 'protected-mode', 'unixsocket', 'unixsocketperm', 'daemonize', 'supervised', 'pidfile', 'logfile', 'dir', 'dbfilename', 'include', 'loadmodule'])",message="config: port, bind, protected-mode, unixsocket, unixsocketperm, daemonize, supervised, pidfile, logfile, dir, dbfilename, include and loadmodule belong to the operator; remove them (for the port use spec.port)"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['user', 'aclfile', 'requirepass', 'masterauth', 'masteruser', 'rename-command', 'acl-pubsub-default', 'enable-protected-configs', 'enable-module-command'])",message="config: user, aclfile, requirepass, masterauth, masteruser, rename-command, acl-pubsub-default, enable-protected-configs and enable-module-command belong to the operator; remove them (for a password use spec.passwordSecret)"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['replicaof', 'slaveof', 'replica-serve-stale-data', 'slave-serve-stale-data', 'replica-read-only', 'slave-read-only', 'replica-announce-ip', 'slave-announce-ip', 'replica-announce-port', 'slave-announce-port', 'primaryauth', 'primaryuser', 'shutdown-on-sigterm', 'shutdown-on-sigint'])",message="config: replicaof, replica-serve-stale-data, replica-read-only, replica-announce-*, primaryauth, primaryuser and shutdown-on-* (and their slave-* names) belong to the operator, which decides the roles; remove them"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['port', 'bind', 'protected-mode', 'unixsocket', 'unixsocketperm', 'daemonize', 'supervised', 'pidfile', 'logfile', 'dir', 'dbfilename', 'include', 'loadmodule'])",messageExpression="'config: remove' + ('port' in self ? ' port' : '') + ('bind' in self ? ' bind' : '') + ('protected-mode' in self ? ' protected-mode' : '') + ('unixsocket' in self ? ' unixsocket' : '') + ('unixsocketperm' in self ? ' unixsocketperm' : '') + ('daemonize' in self ? ' daemonize' : '') + ('supervised' in self ? ' supervised' : '') + ('pidfile' in self ? ' pidfile' : '') + ('logfile' in self ? ' logfile' : '') + ('dir' in self ? ' dir' : '') + ('dbfilename' in self ? ' dbfilename' : '') + ('include' in self ? ' include' : '') + ('loadmodule' in self ? ' loadmodule' : '') + '; the operator depends on it (for the port use spec.port)'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['user', 'aclfile', 'requirepass', 'masterauth', 'masteruser', 'rename-command', 'acl-pubsub-default', 'enable-protected-configs', 'enable-module-command'])",messageExpression="'config: remove' + ('user' in self ? ' user' : '') + ('aclfile' in self ? ' aclfile' : '') + ('requirepass' in self ? ' requirepass' : '') + ('masterauth' in self ? ' masterauth' : '') + ('masteruser' in self ? ' masteruser' : '') + ('rename-command' in self ? ' rename-command' : '') + ('acl-pubsub-default' in self ? ' acl-pubsub-default' : '') + ('enable-protected-configs' in self ? ' enable-protected-configs' : '') + ('enable-module-command' in self ? ' enable-module-command' : '') + '; the operator depends on it (for a password use spec.passwordSecret)'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['replicaof', 'slaveof', 'replica-serve-stale-data', 'slave-serve-stale-data', 'replica-read-only', 'slave-read-only', 'replica-announce-ip', 'slave-announce-ip', 'replica-announce-port', 'slave-announce-port', 'primaryauth', 'primaryuser', 'shutdown-on-sigterm', 'shutdown-on-sigint'])",messageExpression="'config: remove' + ('replicaof' in self ? ' replicaof' : '') + ('slaveof' in self ? ' slaveof' : '') + ('replica-serve-stale-data' in self ? ' replica-serve-stale-data' : '') + ('slave-serve-stale-data' in self ? ' slave-serve-stale-data' : '') + ('replica-read-only' in self ? ' replica-read-only' : '') + ('slave-read-only' in self ? ' slave-read-only' : '') + ('replica-announce-ip' in self ? ' replica-announce-ip' : '') + ('slave-announce-ip' in self ? ' slave-announce-ip' : '') + ('replica-announce-port' in self ? ' replica-announce-port' : '') + ('slave-announce-port' in self ? ' slave-announce-port' : '') + ('primaryauth' in self ? ' primaryauth' : '') + ('primaryuser' in self ? ' primaryuser' : '') + ('shutdown-on-sigterm' in self ? ' shutdown-on-sigterm' : '') + ('shutdown-on-sigint' in self ? ' shutdown-on-sigint' : '') + '; the operator depends on it, since it decides the roles'"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('min-replicas-') || k.startsWith('min-slaves-') || k.startsWith('cluster-') || k.startsWith('tls-') || k == 'rdb-del-sync-files')",message="config: min-replicas-*, cluster-*, tls-* and rdb-del-sync-files belong to the operator; remove them"
 	// +optional
 	Config map[string]ConfigValue `json:"config,omitempty"`

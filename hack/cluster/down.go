@@ -18,7 +18,7 @@ func down(c *Cluster) error {
 		return err
 	}
 	if existed {
-		progress("%s is down", c.Name)
+		progress("%s is down, and nothing of it is left; Debian packages that it installed stay (%s)", c.Name, strings.Join(packageNames(), ", "))
 	} else {
 		progress("%s was not up", c.Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -36,6 +37,11 @@ func (c *Cluster) preflight() error {
 		return err
 	}
 	return raiseInotifyLimit()
+}
+
+// packageNames lists each package once.
+func packageNames() []string {
+	return slices.Compact(slices.Sorted(maps.Values(packages)))
 }
 
 func missingPackages() []string {

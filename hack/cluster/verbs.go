@@ -59,14 +59,24 @@ func status(c *Cluster) error {
 	return errors.Join(problems...)
 }
 
-// env also works before the cluster is up: what it prints follows from the name.
+// env also works before the cluster is up: what it prints follows from the name. It then says so beside it, since whoever types
+// it means to use the cluster.
 func env(c *Cluster) error {
+	fmt.Fprint(os.Stderr, c.warnIfDown())
 	fmt.Printf("export KUBECONFIG=%s\nexport PATH=%s:$PATH\nexport AUDIT_LOG=%s\n",
 		c.Kubeconfig(), filepath.Join(c.Checkout, "bin"), c.AuditLog())
 	if os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" {
 		fmt.Printf("export NO_PROXY=%s,$NO_PROXY\n", c.HostAddr())
 	}
 	return nil
+}
+
+// warnIfDown is empty if the cluster runs. It takes no root and no request, for scripts ask often.
+func (c *Cluster) warnIfDown() string {
+	if c.Running("apiserver") != 0 {
+		return ""
+	}
+	return fmt.Sprintf("cluster: %s is not up: make cluster-up starts it\n", c.Name)
 }
 
 func load(c *Cluster, files []string) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,6 +103,8 @@ func (a *Actor) step(ctx context.Context, on *subject, lane plan.LaneName, step 
 		result.Result, result.Note = plan.NotNow, later.note
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		result.Result, result.Note = plan.NotNow, err.Error()
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		result.Result, result.Note, result.Lasting = plan.NotNow, err.Error(), true // what is there goes; nothing is to be made
 	default:
 		result.Result, result.Err = plan.Failed, err
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,7 +158,8 @@ func (a *Actor) adoptSeed(ctx context.Context, on *subject, secret *corev1.Secre
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return fmt.Errorf("reading Secret %s: %w", secret.Name, err)
 	}
-	if owner := metav1.GetControllerOf(secret); owner != nil && owner.UID != on.resource.UID {
+	orphan := metav1.GetControllerOf(secret) == nil && labels.SelectorFromSet(resources.Labels(on.snapshot.Want.Key.Name)).Matches(labels.Set(secret.Labels))
+	if !orphan && !metav1.IsControlledBy(secret, on.resource) {
 		return &plan.NameConflictError{Kind: "Secret", Name: secret.Name}
 	}
 	if len(secret.Data[plan.SeedKey]) == 0 {

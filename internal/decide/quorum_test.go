@@ -74,6 +74,18 @@ func TestQuorum(t *testing.T) {
 			given: given.Replicated(2).Primary("a").Replica("b", given.LinkDown(0), attachedFor(400*time.Millisecond)).Attached(1, "b"),
 			want:  nothing,
 		},
+		"though the history that it said it has is the one before": {
+			given: given.Replicated(2).Primary("a").Replica("b", given.LinkDown(0), attachedFor(400*time.Millisecond), given.Data(given.Older, "")).Attached(1, "b"),
+			want:  nothing,
+		},
+		"but no longer than that": {
+			given: given.Replicated(2).Primary("a").Replica("b", given.LinkDown(0), attachedFor(600*time.Millisecond)).Attached(1, "b"),
+			want:  []string{"safety: let all but nobody leave, with quorum 0 (Leave)"},
+		},
+		"and not one that has nothing": {
+			given: given.Replicated(2).Primary("a").Replica("b", given.LinkDown(0), attachedFor(400*time.Millisecond), given.Data("own-b", ""), given.Offset(1)).Attached(1, "b"),
+			want:  []string{"safety: record quorum 0 (Quorum)", "safety: set quorum of a to 0 (Quorum)"},
+		},
 	}.run(t)
 }
 

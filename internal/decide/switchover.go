@@ -111,10 +111,14 @@ func asked(s *state.Snapshot, primary *state.Node, fit []*state.Node, p *plan.Pl
 	why := "there is no such pod"
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Pod.Name == s.Want.SwitchoverTo {
-			if serves, reason := s.Serves(n); !serves {
+			switch serves, reason := s.Serves(n); {
+			case n.Pod.Terminating:
+				why = "it is being deleted"
+			case !serves:
 				why = reason
-			} else {
-				why = "it is not in sync, or is being deleted"
+			default: // it copies, and is behind by a moment
+				p.WakeWithin(catchUpLook)
+				return "", "", nil
 			}
 		}
 	}

@@ -95,7 +95,8 @@ func TestAWishForAnotherPrimaryIsTriedOnce(t *testing.T) {
 	refused := []string{"upkeep: forget the wish for b (SwitchoverRefused)"}
 	cases{
 		"it is forgotten once it is fulfilled": {two().With(asked("a")), []string{"upkeep: forget the wish for a (SwitchoverDone)"}},
-		"one that is not in sync is refused":   {two(given.Offset(1)).With(asked("b")), refused},
+		"one that is behind is waited for":     {two(given.Offset(1)).With(asked("b")), nothing},
+		"one whose link is down is refused":    {two(given.LinkDown(time.Second)).Attached(0, "b").With(asked("b")), refused},
 		"one that is being deleted is refused": {two(given.Terminating()).With(asked("b")), refused},
 		"one that does not exist is refused":   {two().With(asked("x")), []string{"upkeep: forget the wish for x (SwitchoverRefused)"}},
 	}.run(t)

@@ -238,6 +238,7 @@ func containerOf(status *corev1.ContainerStatus) state.Container {
 		ended = status.LastTerminationState.Terminated
 	}
 	if ended != nil {
+		c.ExitCode = ended.ExitCode
 		c.LastEnd = strings.TrimPrefix(fmt.Sprintf("%s, exit code %d", ended.Reason, ended.ExitCode), ", ")
 	}
 	c.Ended = !c.Running && ended != nil

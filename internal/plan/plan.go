@@ -121,7 +121,9 @@ type StepOutcome struct {
 	// Note says why, for NotNow; Err is set for Failed.
 	Note string
 	Err  error
-	Took time.Duration
+	// Lasting is true for NotNow if a new look would find the same: something else has to happen first.
+	Lasting bool
+	Took    time.Duration
 }
 
 // Outcome is how the plan was carried out, in order.
@@ -130,7 +132,7 @@ type Outcome struct{ Steps []StepOutcome }
 // Changed tells whether any step changed the world or found it different from the plan, so that a new look is due.
 func (o *Outcome) Changed() bool {
 	for _, step := range o.Steps {
-		if step.Result == Done || step.Result == NotNow {
+		if step.Result == Done || step.Result == NotNow && !step.Lasting {
 			return true
 		}
 	}

@@ -38,6 +38,9 @@ func problemsOf(in Input) []problem {
 			found = append(found, problem{blocked.Rule, blocked.Message})
 		}
 	}
+	if missing := in.Snapshot.Want.Access.Missing; missing != "" && in.Snapshot.Want.Spec.Paused {
+		found = append(found, problem{cachev1.ReasonSecretMissing, missing}) // a plan while paused is empty, and tells nothing
+	}
 	for i := range in.Snapshot.Nodes {
 		if p, ok := podProblem(in.Snapshot, &in.Snapshot.Nodes[i]); ok {
 			found = append(found, p)
@@ -56,7 +59,7 @@ func problemsOf(in Input) []problem {
 	return found
 }
 
-// crashesToTell is how many restarts make a crash a problem rather than an incident.
+// crashesToTell is how many restarts make a crash a problem rather than an incident, of a container that has served.
 const crashesToTell = 3
 
 // podProblem finds what keeps one pod from running.
@@ -73,10 +76,33 @@ func podProblem(s *state.Snapshot, n *state.Node) (problem, bool) {
 		"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return problem{cachev1.ReasonPodCannotStart, fmt.Sprintf("pod %s: %s", n.Pod.Name, startFailure(s, c))}, true
 	}
-	if serves, _ := s.Serves(n); c.Restarts >= crashesToTell && !serves && c.LastEnd != "" {
-		return problem{cachev1.ReasonPodCrashing, fmt.Sprintf("pod %s: its container ends again and again (%s); see kubectl logs %s --previous", n.Pod.Name, c.LastEnd, n.Pod.Name)}, true
+	if ends := crashing(s, n); ends != "" {
+		return problem{cachev1.ReasonPodCrashing, fmt.Sprintf("pod %s: its container %s; see kubectl logs %s --previous", n.Pod.Name, ends, n.Pod.Name)}, true
 	}
 	return problem{}, false
+}
+
+// crashing words how a container that does not serve ends; empty where that is no problem yet.
+//
+// One that never served and failed will fail again: mostly it refuses its configuration, which is known after a moment, while the
+// third restart comes after a minute. Not while its Redis answers: then it has taken its configuration and is at work.
+func crashing(s *state.Snapshot, n *state.Node) string {
+	c := n.Pod.Container
+	served := n.Pod.GateSet
+	hint := ""
+	if !served && len(s.Want.Spec.Config) > 0 && !strings.Contains(c.LastEnd, "OOMKilled") {
+		hint = ": a setting in spec.config that Redis does not take, mostly"
+	}
+	serves, _ := s.Serves(n)
+	switch {
+	case serves || c.LastEnd == "":
+		return ""
+	case c.Restarts >= crashesToTell:
+		return fmt.Sprintf("ends again and again (%s)%s", c.LastEnd, hint)
+	case !served && c.ExitCode != 0 && !n.Answers():
+		return fmt.Sprintf("ended before it ever was ready (%s)%s", c.LastEnd, hint)
+	}
+	return ""
 }
 
 // startFailure words why a container does not start, the same way at every try: the kubelet alternates between ErrImagePull

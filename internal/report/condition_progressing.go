@@ -16,10 +16,10 @@ func progressing(in Input) metav1.Condition {
 		return condition(cachev1.ConditionProgressing, false, cachev1.ReasonSettled, "what spec asks for is there")
 	}
 	for _, blocked := range in.Plan.Blocked {
-		if blocked.Rule == reason {
+		if blocked.Rule == reason && reason == cachev1.ReasonScaling { // what makes the resource degraded says so itself
 			message += ": " + blocked.Message
 		}
 	}
-	stuck := degraded(in).Status == metav1.ConditionTrue
+	stuck := degraded(in).Status == metav1.ConditionTrue || reason == cachev1.ReasonSecretMissing
 	return condition(cachev1.ConditionProgressing, !stuck, reason, message)
 }

@@ -24,10 +24,12 @@ func ready(in Input) metav1.Condition {
 func unfinished(s *state.Snapshot) (reason, message string) {
 	size := s.Want.Spec.Size
 	switch {
+	case s.Want.Access.Missing != "":
+		return cachev1.ReasonSecretMissing, s.Want.Access.Missing // whatever serves, it is not with the password that spec asks for
 	case s.Serving() == nil:
 		return cachev1.ReasonNoPrimary, strings.TrimSuffix("no primary serves; "+waitingFor(s), "; ")
 	case rollingOut(s) && !resizing(s):
-		return cachev1.ReasonRollingOut, "pods are being replaced after a change"
+		return cachev1.ReasonRollingOut, strings.TrimSuffix("pods are being replaced after a change; "+waitingFor(s), "; ")
 	case len(s.Nodes) != int(size):
 		return cachev1.ReasonScaling, fmt.Sprintf("there are %d pods, and %d are wanted", len(s.Nodes), size)
 	case s.SettledReplicas() != size:

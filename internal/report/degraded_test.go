@@ -22,6 +22,8 @@ func TestDegraded(t *testing.T) {
 		return given.Replicated(2).Primary("a").Creating("b", given.Container(state.Container{Waiting: reason, WaitingMessage: message}))
 	}
 	crashed := given.Container(state.Container{Running: true, Restarts: 3, LastEnd: "OOMKilled, exit code 137"})
+	refused := given.Container(state.Container{Ended: true, LastEnd: "Error, exit code 1", ExitCode: 1})
+	settings := func(s *state.Snapshot) { s.Want.Spec.Config = map[string]cachev1.ConfigValue{"nosuch": "1"} }
 	conflict := &plan.NameConflictError{Kind: "Service", Name: "r"}
 	for name, c := range map[string]struct {
 		given   *given.Cluster
@@ -54,6 +56,36 @@ func TestDegraded(t *testing.T) {
 		},
 		"one that did so and serves now is nothing": {
 			given: given.Replicated(2).Primary("a").Replica("b", crashed),
+			want:  "Healthy: nothing stands in the way",
+		},
+		"a container ends before it ever was ready": {
+			given: given.Replicated(2).Primary("a").Creating("b", refused),
+			want:  "PodCrashing: pod b: its container ended before it ever was ready (Error, exit code 1); see kubectl logs b --previous",
+		},
+		"a container ends before it ever was ready, and there are settings": {
+			given: given.Replicated(2).Primary("a").Creating("b", refused).With(settings),
+			want: "PodCrashing: pod b: its container ended before it ever was ready (Error, exit code 1): a setting in spec.config that " +
+				"Redis does not take, mostly; see kubectl logs b --previous",
+		},
+		"the same after its third restart": {
+			given: given.Replicated(2).Primary("a").Creating("b", refused, func(n *state.Node) { n.Pod.Container.Restarts = 3 }).With(settings),
+			want: "PodCrashing: pod b: its container ends again and again (Error, exit code 1): a setting in spec.config that " +
+				"Redis does not take, mostly; see kubectl logs b --previous",
+		},
+		"for want of memory no setting is suspected": {
+			given: given.Replicated(2).Primary("a").Started("b", crashed).With(settings),
+			want:  "PodCrashing: pod b: its container ends again and again (OOMKilled, exit code 137); see kubectl logs b --previous",
+		},
+		"one that ended before it ever was ready and answers now is nothing": {
+			given: given.Replicated(2).Primary("a").Started("b", refused).With(settings),
+			want:  "Healthy: nothing stands in the way",
+		},
+		"one that ended by itself is nothing": {
+			given: given.Replicated(2).Primary("a").Creating("b", given.Container(state.Container{Ended: true, LastEnd: "Completed, exit code 0"})),
+			want:  "Healthy: nothing stands in the way",
+		},
+		"one end of a container that has served is nothing": {
+			given: given.Replicated(2).Primary("a").Replica("b", refused, given.Silent(0)).With(settings),
 			want:  "Healthy: nothing stands in the way",
 		},
 		"Kubernetes creates no pods": {

@@ -2,10 +2,12 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1 "example.com/redis-operator/api/v1"
 	"example.com/redis-operator/internal/plan"
@@ -89,18 +91,30 @@ func handedOverIn(outcome *plan.Outcome) time.Duration {
 	return took
 }
 
-// conditionEvents tells when a resource becomes degraded, for what reason, and when it recovers.
+// conditionEvents tells when a resource becomes degraded, for what reason and in which case of it, and when it recovers.
 func conditionEvents(in Input, status cachev1.RedisClusterStatus) []Event {
 	now := meta.FindStatusCondition(status.Conditions, cachev1.ConditionDegraded)
-	before := cachev1.ReasonHealthy
+	before := &metav1.Condition{Reason: cachev1.ReasonHealthy}
 	if old := meta.FindStatusCondition(in.Old.Conditions, cachev1.ConditionDegraded); old != nil {
-		before = old.Reason
+		before = old
 	}
 	switch {
-	case now.Reason == before:
+	case now.Reason == before.Reason && !anotherCase(in.Plan, before, now):
 		return nil
 	case now.Reason == cachev1.ReasonHealthy:
 		return []Event{{Reason: "Recovered", Message: "nothing stands in the way any more"}}
 	}
 	return []Event{{Warning: true, Reason: now.Reason, Message: now.Message}}
+}
+
+// anotherCase tells whether a rule of the plan holds up something else than before, such as another Secret. The texts of rules do
+// not change by themselves. Those of what the kubelet, Kubernetes or an error says do: they count as one case a reason.
+func anotherCase(p *plan.Plan, before, now *metav1.Condition) bool {
+	for _, blocked := range p.Blocked {
+		if blocked.Rule == now.Reason { // the first one of that name is the gravest problem, so the message begins with its text
+			same := before.Message == now.Message || before.Message == blocked.Message || strings.HasPrefix(before.Message, blocked.Message+"; ")
+			return !same
+		}
+	}
+	return false
 }

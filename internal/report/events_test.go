@@ -3,6 +3,7 @@ package report_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	cachev1 "example.com/redis-operator/api/v1"
 	"example.com/redis-operator/internal/plan"
 	"example.com/redis-operator/internal/report"
+	"example.com/redis-operator/internal/state"
 	"example.com/redis-operator/internal/testing/given"
 )
 
@@ -94,6 +96,39 @@ func TestEventsOfConditions(t *testing.T) {
 			in := of(given.Replicated(1).Primary("a"), c.outcome...)
 			in.Old.Conditions = c.before
 			assert.Equal(t, c.want, tellEvents(report.Events(in, report.Status(in))))
+		})
+	}
+}
+
+// The reason alone does not tell that something else stands in the way now. Only the texts of rules count: the others change by
+// themselves, and an event each time would be one every few seconds.
+func TestARuleThatHoldsInAnotherCaseIsToldAgain(t *testing.T) {
+	const first, second = "Secret p does not exist", "Secret p has nothing under the key password"
+	missing := func(text string, outcome ...plan.StepOutcome) report.Input {
+		return of(given.Replicated(1).Primary("a").With(func(s *state.Snapshot) { s.Want.Access.Missing = text }), outcome...)
+	}
+	crashing := func(end string) report.Input {
+		return of(given.Replicated(2).Primary("a").Started("b", given.Container(state.Container{Running: true, Restarts: 3, LastEnd: end})))
+	}
+	sick := func(text string) plan.StepOutcome { return failed(errors.New(text)) }
+	for name, c := range map[string]struct {
+		before, now report.Input
+		want        []string
+	}{
+		"the same case":                                  {missing(first), missing(first), nil},
+		"another one":                                    {missing(first), missing(second), []string{"Warning SecretMissing: " + second}},
+		"the same, and something else too":               {missing(first), missing(first, sick("forbidden")), nil},
+		"the same, and nothing else":                     {missing(first, sick("forbidden")), missing(first), nil},
+		"the same, and something else is told otherwise": {missing(first, sick("one")), missing(first, sick("two")), nil},
+		"another one, and something else too":            {missing(first), missing(second, sick("forbidden")), []string{"Warning SecretMissing: " + second + "; cannot create the seed: forbidden"}},
+		"the same, cut off for its length":               {missing(first, sick(strings.Repeat("x", 2000))), missing(first, sick(strings.Repeat("y", 2000))), nil},
+		"one that is cut off itself":                     {missing(strings.Repeat("x", 2000)), missing(strings.Repeat("x", 2000)), nil},
+		"another text of an error":                       {of(given.Replicated(1).Primary("a"), sick("one")), of(given.Replicated(1).Primary("a"), sick("two")), nil},
+		"another text of the kubelet":                    {crashing("Error, exit code 1"), crashing("OOMKilled, exit code 137"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.now.Old = report.Status(c.before)
+			assert.Equal(t, c.want, tellEvents(report.Events(c.now, report.Status(c.now))))
 		})
 	}
 }

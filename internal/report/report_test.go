@@ -108,6 +108,13 @@ func TestConditions(t *testing.T) {
 				"Progressing=True RollingOut: pods are being replaced after a change", healthy,
 			},
 		},
+		"a rollout that waits for a new pod": {
+			given.Replicated(2).Primary("a").Replica("b", given.Terminating()).Replica("c", given.Newer("rev2"), given.Syncing(), given.GateClosed()).With(halfRolledOut),
+			[]string{
+				"Updating", serving, "Ready=False RollingOut: pods are being replaced after a change; b: is being deleted; c: it is copying the primary's data",
+				"Progressing=True RollingOut: pods are being replaced after a change; b: is being deleted; c: it is copying the primary's data", healthy,
+			},
+		},
 		"a rollout that Kubernetes has not taken up yet": {
 			given.Replicated(2).Primary("a").Replica("b").With(halfRolledOut).With(func(s *state.Snapshot) { s.Objects.Workload.Generation = 2 }),
 			[]string{
@@ -148,12 +155,42 @@ func TestConditions(t *testing.T) {
 				"Progressing=False Paused: spec.paused is true: nothing is changed, failovers included", healthy,
 			},
 		},
+		"the password's Secret is not there, and what runs goes on without it": {
+			given.Replicated(2).Primary("a").Replica("b").With(noSecret),
+			[]string{
+				"Degraded", serving, "Ready=False SecretMissing: Secret p does not exist", "Progressing=False SecretMissing: Secret p does not exist",
+				"Degraded=True SecretMissing: Secret p does not exist",
+			},
+		},
+		"the same, and other things are unfinished too": {
+			given.Replicated(3).Primary("a").Replica("b", given.Syncing(), given.GateClosed()).With(noSecret),
+			[]string{
+				"Degraded", serving, "Ready=False SecretMissing: Secret p does not exist", "Progressing=False SecretMissing: Secret p does not exist",
+				"Degraded=True SecretMissing: Secret p does not exist",
+			},
+		},
+		"the password's Secret is not there, and nothing is made without it": {
+			given.Replicated(2).NoObjects().With(noSecret),
+			[]string{
+				"Degraded", "Available=False NoPrimary: no pod serves as the primary yet", "Ready=False SecretMissing: Secret p does not exist",
+				"Progressing=False SecretMissing: Secret p does not exist", "Degraded=True SecretMissing: Secret p does not exist",
+			},
+		},
+		"the password's Secret is not there while paused": {
+			given.Replicated(1).Primary("a").With(noSecret).With(func(s *state.Snapshot) { s.Want.Spec.Paused = true }),
+			[]string{
+				"Degraded", serving, "Ready=False SecretMissing: Secret p does not exist",
+				"Progressing=False Paused: spec.paused is true: nothing is changed, failovers included", "Degraded=True SecretMissing: Secret p does not exist",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, strings.Join(c.want, "\n"), strings.Join(tell(report.Status(of(c.given))), "\n"))
 		})
 	}
 }
+
+func noSecret(s *state.Snapshot) { s.Want.Access.Missing = "Secret p does not exist" }
 
 func noSlice(s *state.Snapshot) { s.Objects.PrimarySlice = nil }
 

@@ -79,10 +79,12 @@ func (s *Snapshot) AboutToCount(primary *Node, now time.Time) int32 {
 	var count int32
 	for i := range s.Claim.Attached {
 		n := s.NodeByUID(s.Claim.Attached[i].UID)
-		if n == nil || s.Counts(primary, n.Pod.IP) || !n.Attachable() || !n.HasData(s.Claim) {
+		if n == nil || s.Counts(primary, n.Pod.IP) || !n.Attachable() || n.Redis.Syncing {
 			continue
 		}
-		if !n.Follows(primary) || now.Sub(n.AttachedAt) < AttachGrace {
+		// One that was just attached has not said yet that it took over the primary's history.
+		justNow := n.Follows(primary) && now.Sub(n.AttachedAt) < AttachGrace && !n.Blank()
+		if justNow || !n.Follows(primary) && n.HasData(s.Claim) {
 			count++
 		}
 	}

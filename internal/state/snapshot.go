@@ -206,8 +206,9 @@ type Container struct {
 	Waiting, WaitingMessage string
 	// Ended is true while the container does not run and has run before; then nothing of its process is left.
 	Ended bool
-	// LastEnd says how the last run ended ("OOMKilled, exit code 137"); empty where none did.
-	LastEnd string
+	// LastEnd says how the last run ended ("OOMKilled, exit code 137"); empty where none did. ExitCode is of that run.
+	LastEnd  string
+	ExitCode int32
 }
 
 // Role is what a node's Redis says it is.

@@ -274,7 +274,7 @@ func (r *run) report(ctx context.Context, w *writer) (report *measure.Report, er
 	err = poll(ctx, "the report of "+w.name, time.Minute, func(ctx context.Context) error {
 		address, err := r.address(ctx)
 		if err == nil {
-			report, err = w.finish(ctx, r.moments, address, r.absent)
+			report, err = w.finish(ctx, r.moments, r.faults(), address, r.absent)
 		}
 		return err
 	})
@@ -285,6 +285,14 @@ func (r *run) report(ctx context.Context, w *writer) (report *measure.Report, er
 		err = r.abandon(ctx, w)
 	}
 	return report, err
+}
+
+// faults are the moments from which the age of lost writes is counted: the first is the fault, and what follows is its end.
+func (r *run) faults() []time.Time {
+	if r.fault.each {
+		return r.moments
+	}
+	return r.moments[:min(1, len(r.moments))]
 }
 
 // gaps are those that count against the bar.

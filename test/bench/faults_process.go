@@ -150,9 +150,10 @@ func stopReplica(ctx context.Context, r *run) error {
 	return err
 }
 
-// keeps notes it if the primary has changed though nothing was wrong with it.
+// keeps notes it if the primary has changed though nothing was wrong with it. The status names none while the operator does not
+// reach it, the claim does.
 func (r *run) keeps(now *cachev1.RedisCluster) {
-	if now.Status.Primary != r.primary.Name {
+	if claim := now.Status.Claim; claim == nil || claim.Primary.UID != r.primary.UID {
 		r.unmet("the primary changed without need")
 	}
 }

@@ -197,10 +197,10 @@ func (w *writer) more(ctx context.Context, count int, within time.Duration) erro
 	return err
 }
 
-// finish stops the clients. The report has a window for each of the faults; the keys are looked up on the primary. It can be asked
+// finish stops the clients. The report has a window for each of the moments; the keys are looked up on the primary. It can be asked
 // for again; abandon ends the writer's process.
-func (w *writer) finish(ctx context.Context, faults []time.Time, primary string, absent []string) (*measure.Report, error) {
-	request, err := json.Marshal(map[string]any{"Faults": faults, "Primary": primary, "Absent": absent})
+func (w *writer) finish(ctx context.Context, moments, faults []time.Time, primary string, absent []string) (*measure.Report, error) {
+	request, err := json.Marshal(map[string]any{"Moments": moments, "Faults": faults, "Primary": primary, "Absent": absent})
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,21 @@ service: {type: ClusterIP}
 	}
 }
 
+// The default of resources is written into the resource, so that a change of one value later keeps the others.
+func TestAPatchMergesWithDefaults(t *testing.T) {
+	resources := redisClusters(t)
+	_, err := resources.Create(t.Context(), attempt{name: "patched", spec: `size: 1`}.resource(t), metav1.CreateOptions{})
+	require.NoError(t, err)
+	patch := []byte(`{"spec": {"resources": {"limits": {"memory": "1Gi", "cpu": null}}}}`)
+	patched, err := resources.Patch(t.Context(), "patched", "application/merge-patch+json", patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+	got, _, err := unstructured.NestedMap(patched.Object, "spec", "resources")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "1Gi"},
+	}, got)
+}
+
 // kubectl scale and autoscalers go through this subresource.
 func TestScale(t *testing.T) {
 	resources := redisClusters(t)

@@ -44,7 +44,7 @@ func TestImage(t *testing.T) {
 		"with a newline":                       {spec: `image: "redis:7.0\n"`, refused: []string{`spec.image: Invalid value: "redis:7.0\n"` + asks}},
 		"a number":                             {spec: `image: 7.0`, refused: []string{`spec.image: Invalid value: "integer": spec.image in body must be of type string: "integer"`}},
 		"far too long":                         {spec: `image: ` + strings.Repeat("a", 513), refused: []string{`spec.image: Too long: may not be more than 512 bytes`}},
-		"null is missing":                      {spec: `image: null`, refused: []string{`spec.image: Required value`}},
+		"null is missing":                      {spec: `image: null`, refused: []string{`spec.image: Required value: image: write an image of Redis or Valkey, for example redis:7.0`}},
 	})
 }
 
@@ -93,26 +93,23 @@ func TestConfig(t *testing.T) {
 func TestConfigOwnedByTheOperator(t *testing.T) {
 	owned := map[string]struct {
 		keys []string
-		says string
+		says string // with the setting, where there is a %s
 	}{
 		"addresses and files": {
 			keys: []string{"port", "bind", "protected-mode", "unixsocket", "unixsocketperm", "daemonize", "supervised", "pidfile",
 				"logfile", "dir", "dbfilename", "include", "loadmodule"},
-			says: "config: port, bind, protected-mode, unixsocket, unixsocketperm, daemonize, supervised, pidfile, logfile, dir, " +
-				"dbfilename, include and loadmodule belong to the operator; remove them (for the port use spec.port)",
+			says: "config: remove %s; the operator depends on it (for the port use spec.port)",
 		},
 		"access": {
 			keys: []string{"user", "aclfile", "requirepass", "masterauth", "masteruser", "rename-command", "acl-pubsub-default",
 				"enable-protected-configs", "enable-module-command"},
-			says: "config: user, aclfile, requirepass, masterauth, masteruser, rename-command, acl-pubsub-default, " +
-				"enable-protected-configs and enable-module-command belong to the operator; remove them (for a password use spec.passwordSecret)",
+			says: "config: remove %s; the operator depends on it (for a password use spec.passwordSecret)",
 		},
 		"roles": {
 			keys: []string{"replicaof", "slaveof", "replica-serve-stale-data", "slave-serve-stale-data", "replica-read-only",
 				"slave-read-only", "replica-announce-ip", "slave-announce-ip", "replica-announce-port", "slave-announce-port",
 				"primaryauth", "primaryuser", "shutdown-on-sigterm", "shutdown-on-sigint"},
-			says: "config: replicaof, replica-serve-stale-data, replica-read-only, replica-announce-*, primaryauth, primaryuser and " +
-				"shutdown-on-* (and their slave-* names) belong to the operator, which decides the roles; remove them",
+			says: "config: remove %s; the operator depends on it, since it decides the roles",
 		},
 		"safety": {
 			keys: []string{"min-replicas-to-write", "min-replicas-max-lag", "min-slaves-to-write", "min-slaves-max-lag",
@@ -125,9 +122,13 @@ func TestConfigOwnedByTheOperator(t *testing.T) {
 		for _, key := range o.keys {
 			attempts[group+": "+key] = attempt{
 				spec:    fmt.Sprintf("config: {save: '', %s: 'x'}", key),
-				refused: []string{`spec.config: Invalid value: ` + o.says},
+				refused: []string{`spec.config: Invalid value: ` + strings.ReplaceAll(o.says, "%s", key)},
 			}
 		}
+	}
+	attempts["several at once"] = attempt{
+		spec:    `config: {include: a, port: "1", user: b, save: ""}`,
+		refused: []string{`spec.config: Invalid value: config: remove port include; the operator depends on it (for the port use spec.port)`, `spec.config: Invalid value: config: remove user; the operator depends on it (for a password use spec.passwordSecret)`},
 	}
 	try(t, attempts)
 }

@@ -165,7 +165,11 @@ func TestUnrelatedMarks(t *testing.T) {
 		}
 	}
 	for what, count := range writes {
-		require.LessOrEqual(t, count, 1, "writes of %s after it was marked", what)
+		most := 1
+		if what == "redisclusters r" {
+			most = 2 // a readiness probe that is late on a busy machine shows in the status, and passes
+		}
+		require.LessOrEqual(t, count, most, "writes of %s after it was marked", what)
 	}
 	for _, object := range marked {
 		require.NoError(t, kube.Get(t.Context(), client.ObjectKeyFromObject(object), object))

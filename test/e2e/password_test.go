@@ -27,7 +27,7 @@ func TestPortAndPassword(t *testing.T) {
 		s = s.onPort(6380)
 		p.refused(s, "NOAUTH", "GET", "k")
 		p.refused(s.as("", "wrong"), "WRONGPASS", "GET", "k")
-		p.answers(s.as("", "right"), "", "GET", "k")
+		p.awaitAnswer(s.as("", "right"), "", "GET", "k")
 		p.refused(s.onPort(6379), "refused", "PING")
 	}
 	p.answers(servers[0].onPort(6380).as("", "right"), "OK", "SET", "k", "v")

@@ -171,7 +171,7 @@ func (p *place) resize(name string, size int32) {
 // awaitRunning waits until the status is about the newest spec, and says that everything is there.
 func (p *place) awaitRunning(name string) *cachev1.RedisCluster {
 	p.t.Helper()
-	return p.awaitStatus(name, "Running", runs)
+	return p.awaitStatus(name, "Running", settled)
 }
 
 func (p *place) awaitStatus(name, what string, is func(r *cachev1.RedisCluster) error) *cachev1.RedisCluster {
@@ -210,6 +210,17 @@ func (p *place) awaitAnotherPrimary(name, pod string) *cachev1.RedisCluster {
 		}
 		return runs(r)
 	})
+}
+
+// settled tells whether everything is there, and as many replicas as can be must confirm what is written.
+func settled(r *cachev1.RedisCluster) error {
+	if err := runs(r); err != nil {
+		return err
+	}
+	if c := r.Status.Claim; c == nil || c.Quorum != r.Spec.Size/2 {
+		return fmt.Errorf("it runs, and its claim is %+v", c)
+	}
+	return nil
 }
 
 // runs tells whether the status says that everything is there.

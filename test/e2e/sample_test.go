@@ -46,8 +46,17 @@ func TestSampleByKubectl(t *testing.T) {
 	}
 
 	kubectl(t, p.name, "delete", "rediscluster", "my-redis")
-	require.NoError(t, poll(t.Context(), 20*time.Second, func(ctx context.Context) error {
-		if left := slices.DeleteFunc(p.inventory(ctx), func(o string) bool { return slices.Contains(before, o) || o == "Pod client" }); len(left) > 0 {
+	// Pods are the last to go; asking for every kind takes seconds on a busy machine.
+	require.NoError(t, poll(t.Context(), 20*time.Second, func(context.Context) error {
+		if left := strings.Fields(kubectl(t, p.name, "get", "pods", "-l", "app.kubernetes.io/instance=my-redis", "-o", "name")); len(left) > 0 {
+			return fmt.Errorf("left are %v", left)
+		}
+		return nil
+	}), "no pod of the resource is left")
+	require.NoError(t, poll(t.Context(), 20*time.Second, func(context.Context) error {
+		if left := slices.DeleteFunc(p.inventory(t.Context()), func(o string) bool {
+			return slices.Contains(before, o) || o == "Pod client" || o == "ConfigMap kube-root-ca.crt"
+		}); len(left) > 0 {
 			return fmt.Errorf("left are %v", left)
 		}
 		return nil

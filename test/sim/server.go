@@ -67,17 +67,18 @@ func (s *session) serve() {
 		if !s.wait(s.operator.name, s.process.pod.ip) {
 			return
 		}
-		reply := s.answer(words)
+		var reply strings.Builder
+		reply.WriteString(s.answer(words))
 		for err == nil && reader.Buffered() > 0 { // a pipeline arrives together
 			if words, err = readCommand(reader); err == nil {
-				reply += s.answer(words)
+				reply.WriteString(s.answer(words))
 			}
 		}
 		time.Sleep(w.latency(s.way, 100*time.Microsecond, 900*time.Microsecond) + s.trouble())
-		if reply == "" || !s.wait(s.process.pod.ip, s.operator.name) {
+		if reply.String() == "" || !s.wait(s.process.pod.ip, s.operator.name) {
 			return
 		}
-		if _, err := io.WriteString(s.conn, reply); err != nil {
+		if _, err := io.WriteString(s.conn, reply.String()); err != nil {
 			return
 		}
 	}

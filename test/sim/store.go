@@ -140,7 +140,7 @@ func (s *store) put(o client.Object) client.Object {
 
 // generationOf counts the changes of what is neither metadata nor status, where Kubernetes does.
 func generationOf(old, o client.Object) int64 {
-	changed := false
+	var changed bool
 	switch o := o.(type) {
 	case *cachev1.RedisCluster:
 		before, is := old.(*cachev1.RedisCluster)

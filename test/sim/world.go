@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -160,8 +161,8 @@ func (w *world) processAt(ip string) *process {
 
 // podAt is the pod with an address; nil if there is none.
 func (w *world) podAt(ip string) *pod {
-	for i := len(w.pods) - 1; i >= 0; i-- {
-		if p := w.pods[i]; p.ip == ip && !p.gone {
+	for _, v := range slices.Backward(w.pods) {
+		if p := v; p.ip == ip && !p.gone {
 			return p
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	cachev1 "example.com/redis-operator/api/v1"
@@ -70,8 +71,8 @@ func (w *world) confirmed(p *process, r request, count int) {
 
 // has tells whether a process has a write, a late one mostly.
 func (p *process) has(id int) bool {
-	for i := len(p.data) - 1; i >= 0; i-- {
-		if p.data[i].id == id {
+	for _, v := range slices.Backward(p.data) {
+		if v.id == id {
 			return true
 		}
 	}

@@ -123,7 +123,8 @@ func TestWriterReportsWhatItSaw(t *testing.T) {
 	delete(server.keys, "r:w1:21")
 	server.keys["r:w1:22"] = "another"
 	server.mu.Unlock()
-	report, err := reportOf(clients, finishRequest{Faults: []time.Time{clients[0].Writes[19].Acked.Add(time.Millisecond / 2)}, Primary: address, Absent: []string{"stale"}})
+	fault := []time.Time{clients[0].Writes[19].Acked.Add(time.Millisecond / 2)}
+	report, err := reportOf(clients, finishRequest{Faults: fault, Moments: fault, Primary: address, Absent: []string{"stale"}})
 	require.NoError(t, err)
 	require.Equal(t, map[measure.Kind]int{measure.NoReplicas: 1, measure.Closed: 1, measure.ReadOnly: 1}, report.Errors)
 	require.Equal(t, 2, report.Lost.Confirmed)

@@ -30,9 +30,10 @@ type moreRequest struct {
 	Unconfirmed bool
 }
 
-// finishRequest names the faults and the primary on which the keys must be. Without one nobody wants a report any more: the
+// finishRequest names the moments and faults for the report, and the primary on which the keys must be. Without one nobody wants a report any more: the
 // writer's process ends.
 type finishRequest struct {
+	Moments []time.Time
 	Faults  []time.Time
 	Primary string
 	Absent  []string
@@ -158,7 +159,7 @@ func reportOf(clients []measure.Client, request finishRequest) (*measure.Report,
 			return nil, err
 		}
 	}
-	report := measure.Of(clients, request.Faults, func(client string, number int) bool { return there[client][number] })
+	report := measure.Of(clients, request.Moments, request.Faults, func(client string, number int) bool { return there[client][number] })
 	for _, key := range request.Absent {
 		value, err := keys.do("GET", key)
 		if err != nil {

@@ -132,7 +132,7 @@ func TestReport(t *testing.T) {
 	plain.Errors = map[Kind]int{Closed: 1, Refused: 3}
 	waiting.Waits, waiting.Errors = true, map[Kind]int{Closed: 1}
 	waiting.Writes[0].Confirmed = at(111)
-	report := Of([]Client{plain, waiting}, []time.Time{at(300)}, func(client string, number int) bool { return client == "w" || number != 2 })
+	report := Of([]Client{plain, waiting}, []time.Time{at(300), at(700)}, []time.Time{at(300)}, func(client string, number int) bool { return client == "w" || number != 2 })
 	require.Equal(t, 6, report.Acked)
 	require.Equal(t, 1, report.Confirmed)
 	require.Equal(t, 1, report.Lost.Near)

@@ -8,9 +8,9 @@ import (
 
 // Report is what one writer, of several clients, saw in a run.
 type Report struct {
-	// Windows has one for each fault.
+	// Windows has one for each moment that was asked for.
 	Windows []Window
-	// Quiet is the longest time without an acknowledgement before the first fault.
+	// Quiet is the longest time without an acknowledgement before the first moment.
 	Quiet time.Duration
 	// Acked and Confirmed count the writes that the primary acknowledged, and those of them that a replica confirmed.
 	Acked, Confirmed int
@@ -20,15 +20,16 @@ type Report struct {
 	Found []string
 }
 
-// Of makes a report of what clients did; `there` tells of a client's number whether its key is there.
-func Of(clients []Client, faults []time.Time, there func(client string, number int) bool) Report {
-	report := Report{Windows: Windows(clients, faults), Errors: map[Kind]int{}}
-	moments := make([]time.Time, len(faults))
+// Of makes a report of what clients did. Each moment opens a window; the age of lost writes is counted from the faults, which are
+// some of the moments. `there` tells of a client's number whether its key is there.
+func Of(clients []Client, moments, faults []time.Time, there func(client string, number int) bool) Report {
+	report := Report{Windows: Windows(clients, moments), Errors: map[Kind]int{}}
+	reached := make([]time.Time, len(faults))
 	for i, fault := range faults {
-		moments[i] = Moment(clients, fault)
+		reached[i] = Moment(clients, fault)
 	}
-	if len(faults) > 0 {
-		report.Quiet = Quiet(clients, moments[0])
+	if len(moments) > 0 {
+		report.Quiet = Quiet(clients, Moment(clients, moments[0]))
 	}
 	for _, client := range clients {
 		for _, write := range client.Writes {
@@ -39,7 +40,7 @@ func Of(clients []Client, faults []time.Time, there func(client string, number i
 				report.Confirmed++
 			}
 		}
-		report.Lost.Add(Verify(client, func(number int) bool { return there(client.Name, number) }, moments))
+		report.Lost.Add(Verify(client, func(number int) bool { return there(client.Name, number) }, reached))
 		report.addErrors(client.Errors)
 	}
 	return report

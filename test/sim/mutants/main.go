@@ -173,8 +173,9 @@ func (m mutant) build(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	replaced, original := filepath.Join(dir, "mutated.go"), ""
-	if original, err = filepath.Abs(m.file); err != nil {
+	replaced := filepath.Join(dir, "mutated.go")
+	original, err := filepath.Abs(m.file)
+	if err != nil {
 		return "", err
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: replaced}})
