@@ -28,6 +28,7 @@ func (w *world) checkClaim(before client.Object, now *cachev1.RedisCluster) {
 		w.checkRecord(c)
 		if old, is := before.(*cachev1.RedisCluster); is {
 			w.checkRaise(old.Status.Claim, c)
+			w.checkLeave(old.Status.Claim, c)
 		}
 	}
 	w.checkOnePrimary()

@@ -189,7 +189,7 @@ func (op *operator) stepEnded(_ types.NamespacedName, step plan.StepOutcome) {
 
 // restTime is how long an operator waits between two looks. A real one does not; but most of its looks find nothing, since each of
 // its own writes wakes it again, and they are most of what a schedule costs. Every fourth schedule goes without.
-const restTime = 20 * time.Millisecond
+const restTime = 50 * time.Millisecond
 
 func (op *operator) rest() {
 	if wait := time.Until(op.looked.Add(restTime)); wait > 0 && op.world.seed%4 != 0 {

@@ -209,6 +209,25 @@ func (w *world) formerPrimary(next *process) *process {
 // quiet tells whether no fault but a planned one has been at work for a while.
 func (w *world) quiet() bool { return time.Now().After(w.troubledUntil) }
 
+// checkLeave: when some leave the record, as many of those that stay as the new quorum have every write that was confirmed: fewer
+// than the quorum may be missing at a failover, so one of them will be asked.
+func (w *world) checkLeave(old, now *cachev1.Claim) {
+	if old == nil || old.RunID != now.RunID || len(now.Attached) >= len(old.Attached) {
+		return
+	}
+	for _, write := range w.confirms {
+		having := 0
+		for _, a := range now.Attached {
+			r := w.processOf(string(a.UID))
+			having += number(r == nil || r.started.After(write.at) || r.has(write.id))
+		}
+		if having < int(now.Quorum) {
+			w.violated("quorum %d is recorded, and of those that stay %d have the confirmed write %d", now.Quorum, having, write.id)
+			return
+		}
+	}
+}
+
 // processOf is the process of a pod; nil where none runs.
 func (w *world) processOf(uid string) *process {
 	for _, p := range w.processes() {

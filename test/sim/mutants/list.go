@@ -1,6 +1,9 @@
 package main
 
 // mutants are the rules of docs/design/failover.md, each broken in the smallest way.
+//
+// Two rules are missing, since each is kept twice and breaking one of the two changes nothing: a higher quorum is set before it
+// is recorded (decide waits for it, and act checks), and an unattached node may be elected (promoteOlder finds it too).
 var mutants = []mutant{
 	{
 		name: "no-fence", by: "there is no claim|copies all|I1", rule: "a node that starts serves nobody and copies from nobody",
@@ -49,12 +52,6 @@ var mutants = []mutant{
 		new:  `primary.Redis.MinReplicas == raise && (true || reached(inSync, primary.QuorumMark)):`,
 	},
 	{
-		name: "recorded-before-set", rule: "a higher quorum is set on the primary before it is recorded",
-		file: "internal/act/quorum.go",
-		old:  `if heard.Redis.MinReplicas < action.Quorum {`,
-		new:  `if false && heard.Redis.MinReplicas < action.Quorum {`,
-	},
-	{
 		name: "same-password", rule: "the replication password changes when a pod leaves",
 		file: "internal/act/quorum.go",
 		old: `	if err := a.onNode(ctx, action.Node, "changing the replication password of", func(ctx context.Context, n *redis.Node) error {
@@ -84,14 +81,6 @@ var mutants = []mutant{
 		file: "internal/decide/candidate.go",
 		old:  `-cmp.Compare(a.Redis.Offset, b.Redis.Offset),`,
 		new:  `cmp.Compare(a.Redis.Offset, b.Redis.Offset),`,
-	},
-	{
-		name: "attached-only", rule: "whoever has the data may be elected, attached or not",
-		file: "internal/decide/failover.go",
-		old: `n.Answers() && n.HasData(s.Claim) && !n.IsClaimedProcess(s.Claim) {
-			found = append(found, n)`,
-		new: `n.Answers() && n.HasData(s.Claim) && !n.IsClaimedProcess(s.Claim) && s.IsAttached(n.Pod.UID) {
-			found = append(found, n)`,
 	},
 	{
 		name: "slice-first", rule: "the Service follows once the new primary is one",
