@@ -38,6 +38,7 @@ type Nodes interface {
 	NoteAccess(uid types.UID, runID, hash string)
 	NoteReplication(uid types.UID, runID string, generation int64)
 	NoteOperatorGeneration(uid types.UID, runID string, generation int64)
+	NoteHeld(uid types.UID, runID string, held bool)
 	Observations(owner types.NamespacedName) map[types.UID]monitor.Observation
 }
 
@@ -52,6 +53,8 @@ type Actor struct {
 	Credentials *credentials.Store
 	// Ended is told of every step that ended; it may be nil.
 	Ended func(resource types.NamespacedName, step plan.StepOutcome)
+
+	doubts doubts
 }
 
 // subject is the resource that a plan is carried out for.
@@ -90,7 +93,13 @@ func (a *Actor) step(ctx context.Context, on *subject, lane plan.LaneName, step 
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	started := time.Now()
-	err := a.do(ctx, on, step.Action)
+	var err error
+	if lane == plan.Safety {
+		err = a.settle(ctx, on)
+	}
+	if err == nil {
+		err = a.do(ctx, on, step.Action)
+	}
 	result := plan.StepOutcome{Lane: lane, Step: step, Took: time.Since(started)}
 	var later notNowError
 	switch {
@@ -167,6 +176,8 @@ func (a *Actor) doNode(ctx context.Context, on *subject, action plan.Action) err
 		return a.demote(ctx, action)
 	case plan.HandOver:
 		return a.handOver(ctx, on, action)
+	case plan.Resume:
+		return a.resume(ctx, on, action)
 	case plan.Promote:
 		return a.promote(ctx, on, action)
 	case plan.OpenReplication:

@@ -2,9 +2,11 @@ package act
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	cachev1 "example.com/redis-operator/api/v1"
 	"example.com/redis-operator/internal/credentials"
 	"example.com/redis-operator/internal/plan"
 	"example.com/redis-operator/internal/redis"
@@ -46,7 +48,7 @@ func (a *Actor) recordQuorum(ctx context.Context, on *subject, action plan.Recor
 	return a.patchClaim(ctx, on, next)
 }
 
-// recordAttached adds pods to the attached in the claim, before they are told to follow.
+// recordAttached adds pods to the attached in the claim, or puts right what it says of them, before they are told to follow.
 func (a *Actor) recordAttached(ctx context.Context, on *subject, action plan.RecordAttached) error {
 	claim := on.resource.Status.Claim
 	if claim == nil || claim.Epoch != action.Epoch {
@@ -54,11 +56,14 @@ func (a *Actor) recordAttached(ctx context.Context, on *subject, action plan.Rec
 	}
 	next := claim.DeepCopy()
 	for _, pod := range action.Pods {
-		if !hasAttached(next, plan.Target{UID: pod.UID}) {
+		i := slices.IndexFunc(next.Attached, func(a cachev1.ClaimedPod) bool { return a.UID == pod.UID })
+		if i < 0 {
 			next.Attached = append(next.Attached, pod)
+		} else {
+			next.Attached[i] = pod
 		}
 	}
-	if len(next.Attached) == len(claim.Attached) {
+	if equality.Semantic.DeepEqual(claim, next) {
 		return errAlready
 	}
 	return a.patchClaim(ctx, on, next)

@@ -50,14 +50,17 @@ func (a *Actor) freeze(ctx context.Context, action plan.Freeze) error {
 	return a.onNode(ctx, action.Node, "freezing", func(ctx context.Context, n *redis.Node) error { return n.Freeze(ctx) })
 }
 
-// demote freezes a primary that should be none, and closes its clients, who would go on writing to it.
+// demote freezes a primary that should be none, and closes its clients, who would go on writing to it. Writes that it held are
+// refused then.
 func (a *Actor) demote(ctx context.Context, action plan.Demote) error {
 	return a.onNode(ctx, action.Node, "demoting", func(ctx context.Context, n *redis.Node) error {
 		if err := n.Freeze(ctx); err != nil {
 			return err
 		}
-		_, err := n.KillClients(ctx)
-		return err
+		if _, err := n.KillClients(ctx); err != nil {
+			return err
+		}
+		return n.Unpause(ctx)
 	})
 }
 
@@ -164,8 +167,8 @@ func (a *Actor) closeReplicas(ctx context.Context, action plan.CloseReplicas) er
 // closeClients closes the clients of a node that is no primary any more. However it ends, whether there are more is for the next
 // look, a moment later; so it never asks for one now.
 func (a *Actor) closeClients(ctx context.Context, on *subject, action plan.CloseClients) error {
-	heard, err := a.heard(on, action.Node)
-	if err == nil && heard.Redis.Role == state.RoleReplica {
+	claim := on.resource.Status.Claim
+	if _, err := a.heard(on, action.Node); err == nil && claim != nil && claim.Primary.UID != action.Node.UID {
 		_ = a.onNode(ctx, action.Node, "closing clients of", func(ctx context.Context, n *redis.Node) error {
 			_, err := n.KillClients(ctx)
 			return err

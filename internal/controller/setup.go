@@ -130,7 +130,8 @@ func resourcesOnNode(cache client.Reader) handler.MapFunc {
 	}
 }
 
-// forgetting drops what is remembered of own writes to an object once it is deleted, before the resource is looked at again.
+// forgetting drops what is remembered of own writes to an object once it is deleted, before the resource is looked at again, and
+// takes note of how a pod ended.
 func (r *Reconciler) forgetting(next handler.EventHandler) handler.EventHandler {
 	return forgetful{EventHandler: next, reconciler: r}
 }
@@ -145,5 +146,8 @@ type forgetful struct {
 func (f forgetful) Delete(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	f.reconciler.Actor.Written.Forget(e.Object.GetUID())
 	f.reconciler.Actor.Applied.Forget(e.Object.GetUID())
+	if pod, is := e.Object.(*corev1.Pod); is {
+		f.reconciler.Observer.PodGone(pod)
+	}
 	f.EventHandler.Delete(ctx, e, queue)
 }

@@ -21,7 +21,7 @@ func unclaimed(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		p.Block(cachev1.ReasonReplicasUnaccounted, "there is no record of who is primary, and %s may know: waiting for an answer", strings.Join(names, ", "))
 		return
 	}
-	switch primaries := selfDeclared(s); len(primaries) {
+	switch primaries := successors(selfDeclared(s)); len(primaries) {
 	case 0:
 		adoptBest(s, now, p)
 	case 1:
@@ -41,6 +41,15 @@ func selfDeclared(s *state.Snapshot) []*state.Node {
 		}
 	}
 	return found
+}
+
+// successors are those of the primaries that no other one took over from: whose history grew out of theirs, and has all of it.
+func successors(primaries []*state.Node) []*state.Node {
+	return slices.DeleteFunc(slices.Clone(primaries), func(old *state.Node) bool {
+		return slices.ContainsFunc(primaries, func(next *state.Node) bool {
+			return next != old && next.Redis.ReplicationID2 == old.Redis.ReplicationID && old.Redis.Offset < next.Redis.SecondOffset
+		})
+	})
 }
 
 // adoptBest makes the best of the nodes that hold data the primary, if all that do hold the same history.

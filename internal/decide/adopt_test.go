@@ -92,8 +92,8 @@ func TestWithoutClaimWhatIsTrueIsAdopted(t *testing.T) {
 			want: []string{
 				"safety: claim epoch 1 for b (Adopt)",
 				"safety: promote b in epoch 1 (Adopt)",
-				"safety: lead the Service to b (LeadService)",
 				"safety: attach a to b (Attach)",
+				"safety: lead the Service to b (LeadService)",
 				"safety: attach c to b (Attach)",
 				"safety: record the history of b (NewHistory)",
 			},

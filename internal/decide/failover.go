@@ -134,7 +134,7 @@ func pointBack(s *state.Snapshot, p *plan.Plan) {
 	}
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n != primary && n.Answers() && n.Fenced() && s.IsAttached(n.Pod.UID) && n.HasData(s.Claim) {
-			attach(s, n, primary, s.Claim, p)
+			attach(n, primary, s.Claim, p)
 		}
 	}
 }

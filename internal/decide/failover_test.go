@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,17 +10,22 @@ import (
 	"example.com/redis-operator/internal/testing/given"
 )
 
-// failsOverToB is the plan of a failover from a to b, with c following.
-var failsOverToB = []string{
-	"safety: claim epoch 2 for b (Failover)",
-	"safety: promote b in epoch 2 (Failover)",
-	"safety: lead the Service to b (LeadService)",
-	"safety: attach c to b (Attach)",
-	"safety: record the history of b (NewHistory)",
+// failsOver is the plan of a failover from a to b: some nodes follow before a client is led to b, and others after it.
+func failsOver(before, after []string) []string {
+	return slices.Concat(
+		[]string{"safety: claim epoch 2 for b (Failover)", "safety: promote b in epoch 2 (Failover)"}, before,
+		[]string{"safety: lead the Service to b (LeadService)"}, after,
+		[]string{"safety: record the history of b (NewHistory)"})
 }
 
-// failsOverToBAlone is the same where nobody is there to follow.
-var failsOverToBAlone = append(failsOverToB[:3:3], failsOverToB[4])
+var (
+	// failsOverToB is one where c follows that has the data and is needed to acknowledge.
+	failsOverToB = failsOver([]string{cFollows}, nil)
+	// failsOverAndCJoins is one where c follows that does not have them.
+	failsOverAndCJoins = failsOver(nil, []string{cFollows})
+	// failsOverToBAlone is one where nobody is there to follow.
+	failsOverToBAlone = failsOver(nil, nil)
+)
 
 var freezesBAndC = []string{"safety: freeze b (Freeze)", "safety: freeze c (Freeze)"}
 
@@ -41,15 +47,15 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		"a history that grew out of the recorded one counts as newer than a higher offset": {
 			given: given.Replicated(3).Primary("a", given.Ended()).
 				Frozen("b", given.Offset(980), given.Data("newer", given.History)).Frozen("c", given.Offset(990)),
-			want: failsOverToB,
+			want: failsOverAndCJoins,
 		},
 		"an empty node is not chosen, and follows": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(5)).Started("c", given.Offset(1)),
-			want:  failsOverToB,
+			want:  failsOverAndCJoins,
 		},
 		"a node that was in the middle of a copy is not chosen": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(5)).Frozen("c", given.Syncing()),
-			want:  failsOverToB,
+			want:  failsOverAndCJoins,
 		},
 		"a node whose Redis has never run holds nothing and is not waited for": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b").Creating("c"),
@@ -68,7 +74,7 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		// were taken for empty, and an empty node emptied them.
 		"where it died before anyone had copied from it, the best of the older data go on": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older, given.Offset(990)).Frozen("c", older, given.Offset(980)).Started("d"),
-			want:  append(append([]string{}, failsOverToB[:4]...), "safety: attach d to b (Attach)", failsOverToB[4]),
+			want:  failsOver([]string{cFollows}, []string{"safety: attach d to b (Attach)"}),
 		},
 		"but of older data of different histories none is chosen": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older).Frozen("c", given.Data("another", "")),
@@ -280,7 +286,7 @@ func TestUnderSafeEveryReplicaIsAsked(t *testing.T) {
 		},
 		"where more than one must confirm, one that is silent cannot be the only one that has a write": {
 			given: given.Replicated(5).Primary("a", dead).Frozen("b").Frozen("c").Frozen("d").Replica("e", given.Silent(time.Second)).Attached(2, "b", "c", "d", "e"),
-			want:  append(append([]string{}, failsOverToB[:4]...), "safety: attach d to b (Attach)", failsOverToB[4]),
+			want:  failsOver([]string{cFollows, "safety: attach d to b (Attach)"}, nil),
 		},
 		"and two are": {
 			given: given.Replicated(5).Primary("a", dead).Frozen("b").Frozen("c").Replica("d", given.Silent(time.Second)).Replica("e", given.Silent(time.Second)).Attached(2, "b", "c", "d", "e"),

@@ -60,7 +60,7 @@ func TestQuorum(t *testing.T) {
 		},
 		"is put right where somebody changed it": {
 			given: three().With(needs(0)),
-			want:  []string{"safety: set quorum of a to 1 (Quorum)"},
+			want:  []string{"safety: let the clients of a go on (Resume)", "safety: set quorum of a to 1 (Quorum)"},
 		},
 		"with the lag that goes with the timeout": {
 			given: three().With(func(s *state.Snapshot) { s.Claimed().Redis.MaxLagSeconds = 10 }),

@@ -15,6 +15,10 @@ func roles(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		return // without it nobody can be spoken to
 	}
 	denied(s, p)
+	if allGo(s, now, p) {
+		release(s, p)
+		return
+	}
 	if s.Claim == nil {
 		unclaimed(s, now, p)
 		return
@@ -53,9 +57,11 @@ func keep(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
 	if strangers(s, primary, p) || leave(s, primary, now, p) {
 		return // the next look goes on from what is then true
 	}
-	quorum(s, primary, now, p)
-	if move(s, primary, now, p) {
-		return
+	if !resume(s, primary, now, p) {
+		quorum(s, primary, now, p)
+		if move(s, primary, now, p) {
+			return
+		}
 	}
 	install(s, primary, s.Claim, p)
 	closeOldPrimaries(s, primary, now, p)
@@ -65,13 +71,20 @@ func keep(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
 //
 // The history of a promoted node is known before it is on record, since it keeps the recorded one as its second. That of a
 // primary without replicas is not (Redis gives it a new one when the first attaches), so it is recorded first.
+//
+// A node that was just promoted needs its quorum before it acknowledges: so many are attached before the first client is led there.
 func install(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
-	leadService(s, primary, p)
 	promoted := s.Claim != nil && s.Claim.Epoch == c.Epoch && primary.Redis.Role == state.RolePrimary
+	first := 0
+	if !promoted {
+		first = attachKnown(s, primary, c, 0, int(c.Quorum), p)
+	}
+	leadService(s, primary, p)
 	if promoted && c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID != primary.Redis.ReplicationID2 {
 		recordHistory(s, primary, c, p)
 	}
-	attachAll(s, primary, c, p)
+	attachKnown(s, primary, c, first, len(s.Nodes), p)
+	attachOthers(s, primary, c, p)
 	if !promoted || c.ReplicationID != primary.Redis.ReplicationID && c.ReplicationID == primary.Redis.ReplicationID2 {
 		recordHistory(s, primary, c, p)
 	}
@@ -89,11 +102,35 @@ func leadService(s *state.Snapshot, primary *state.Node, p *plan.Plan) {
 	}
 }
 
-// attachAll lets every node follow that should and does not, once it is on record.
-func attachAll(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+// attachKnown lets nodes follow that are on record and have the data, but for the first so many and up to so many of them. It tells
+// how many those are from the first one on.
+func attachKnown(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, from, to int, p *plan.Plan) (count int) {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if !mustAttach(n, primary, c) || !isKnown(c, n) || count == to {
+			continue
+		}
+		if count >= from {
+			attach(n, primary, c, p)
+		}
+		count++
+	}
+	return count
+}
+
+func isKnown(c *cachev1.Claim, n *state.Node) bool { return isAttached(c, n) && n.HasData(c) }
+
+// attachOthers lets every other node follow that should and does not, once it is on record.
+func attachOthers(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+	var others []*state.Node
 	var newcomers []cachev1.ClaimedPod
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; mustAttach(n, primary, c) && !isAttached(c, n) {
+		n := &s.Nodes[i]
+		if !mustAttach(n, primary, c) || isKnown(c, n) {
+			continue
+		}
+		others = append(others, n)
+		if !isAttached(c, n) {
 			newcomers = append(newcomers, claimedPod(n))
 		}
 	}
@@ -101,10 +138,8 @@ func attachAll(s *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *plan
 	if len(newcomers) > 0 {
 		p.Add(plan.Safety, plan.RecordAttached{Epoch: c.Epoch, Pods: newcomers}, plan.CodeAttach, "%d pods are about to copy from %s", len(newcomers), primary.Pod.Name)
 	}
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; mustAttach(n, primary, c) {
-			attach(s, n, primary, c, p)
-		}
+	for _, n := range others {
+		attach(n, primary, c, p)
 	}
 }
 
@@ -115,15 +150,9 @@ func recordHistory(_ *state.Snapshot, primary *state.Node, c *cachev1.Claim, p *
 
 // attach lets a node follow the primary of a claim. One that was a primary itself is fenced first and its clients are closed: they
 // do not know that it is not any more.
-func attach(s *state.Snapshot, n, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
+func attach(n, primary *state.Node, c *cachev1.Claim, p *plan.Plan) {
 	if n.Redis.Role == state.RolePrimary {
-		code, message := plan.CodeFreeze, "is a primary and not the claimed one"
-		if bytes := discarded(s, n, primary); bytes > 0 {
-			code, message = plan.CodeWritesDiscarded, "took writes after it was replaced"
-			p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n), Discards: bytes}, code, "%s %s: %d bytes of them are discarded", n.Pod.Name, message, bytes)
-		} else {
-			p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n)}, code, "%s %s", n.Pod.Name, message)
-		}
+		demote(n, primary, "is a primary and not the claimed one", p)
 	}
 	p.Add(plan.Safety, plan.Attach{
 		Node: plan.TargetOf(n), Primary: plan.TargetOf(primary), PrimaryIP: primary.Pod.IP, PrimaryPort: primary.Pod.RedisPort,
@@ -131,9 +160,19 @@ func attach(s *state.Snapshot, n, primary *state.Node, c *cachev1.Claim, p *plan
 	}, plan.CodeAttach, "%s does not follow %s", n.Pod.Name, primary.Pod.Name)
 }
 
+// demote fences a primary that is to follow another, and tells how much of what it wrote goes.
+func demote(n, primary *state.Node, why string, p *plan.Plan) {
+	if bytes := discarded(n, primary); bytes > 0 {
+		p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n), Discards: bytes}, plan.CodeWritesDiscarded,
+			"%s took writes after it was replaced: %d bytes of them are discarded", n.Pod.Name, bytes)
+		return
+	}
+	p.Add(plan.Safety, plan.Demote{Node: plan.TargetOf(n)}, plan.CodeFreeze, "%s %s", n.Pod.Name, why)
+}
+
 // discarded is the number of bytes that an old primary wrote beyond where the new one's history branched off; 0 where that is
 // not known.
-func discarded(_ *state.Snapshot, old, primary *state.Node) int64 {
+func discarded(old, primary *state.Node) int64 {
 	if primary.Redis.ReplicationID2 == "" || old.Redis.ReplicationID != primary.Redis.ReplicationID2 {
 		return 0
 	}
@@ -143,15 +182,17 @@ func discarded(_ *state.Snapshot, old, primary *state.Node) int64 {
 // mustAttach tells whether the node has to be told to follow the primary. One that follows already and cannot get through is
 // told again only if it may have an old password.
 func mustAttach(n, primary *state.Node, c *cachev1.Claim) bool {
-	if n.Pod.UID == primary.Pod.UID || !n.Attachable() {
+	if n.Pod.UID == primary.Pod.UID || !n.Attachable() || n.Held() {
 		return false
 	}
 	return !n.Follows(primary) || !isAttached(c, n) || (!n.Redis.LinkUp && !n.Redis.Syncing && n.ReplicationGeneration != c.ReplicationGeneration)
 }
 
+// isAttached tells whether the claim has the node among the attached, at its present address: a pod whose machine started anew may
+// have another one, and its link to the primary is known by that.
 func isAttached(c *cachev1.Claim, n *state.Node) bool {
 	for i := range c.Attached {
-		if c.Attached[i].UID == n.Pod.UID {
+		if c.Attached[i].UID == n.Pod.UID && c.Attached[i].IP == n.Pod.IP {
 			return true
 		}
 	}
@@ -183,7 +224,29 @@ func bootRoles(s *state.Snapshot, primary *state.Node, p *plan.Plan) (changes bo
 	return changes
 }
 
-// release lets the primary's pod end when the resource is being deleted: it waits for another to take over, and none will.
+// othersComeWithin is how long after its pods were deleted others may not have been made in their place: mostly that takes
+// milliseconds.
+const othersComeWithin = 2 * time.Second
+
+// allGo tells whether all pods are being deleted, and no others come: so it is where their namespace is.
+func allGo(s *state.Snapshot, now time.Time, p *plan.Plan) bool {
+	var last time.Time
+	for i := range s.Nodes {
+		pod := &s.Nodes[i].Pod
+		if !pod.Terminating {
+			return false
+		}
+		if pod.Deleted.After(last) {
+			last = pod.Deleted
+		}
+	}
+	left := othersComeWithin - now.Sub(last)
+	p.WakeWithin(left)
+	return len(s.Nodes) > 0 && left <= 0
+}
+
+// release lets the primary's pod end when the resource is being deleted, or all its pods are: it waits for another to take over, and
+// none will.
 func release(s *state.Snapshot, p *plan.Plan) {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Pod.Terminating && n.Answers() && n.Redis.Role == state.RolePrimary {

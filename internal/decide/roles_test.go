@@ -87,6 +87,17 @@ func foreign(kind, name string) func(*state.Snapshot) {
 	}
 }
 
+// recordedAt gives an attached pod another address on record: its machine started anew, and its pod got a new one.
+func recordedAt(pod, ip string) func(*state.Snapshot) {
+	return func(s *state.Snapshot) {
+		for i := range s.Claim.Attached {
+			if s.Claim.Attached[i].UID == given.UID(pod) {
+				s.Claim.Attached[i].IP = ip
+			}
+		}
+	}
+}
+
 func TestWhoIsAttached(t *testing.T) {
 	attached := []string{"safety: attach b to a (Attach)"}
 	recorded := append([]string{"safety: record as attached b (Attach)"}, attached...)
@@ -95,9 +106,10 @@ func TestWhoIsAttached(t *testing.T) {
 	}
 	cases{
 		"a node that just started":                            {replicaStarted(), recorded},
-		"a frozen one with data":                              {given.Replicated(2).Primary("a").Frozen("b"), attached},
+		"a frozen one with data":                              {given.Replicated(2).Primary("a").Frozen("b"), append([]string{"safety: let the clients of a go on (Resume)"}, attached...)},
 		"one that follows another node":                       {replica(given.Follows("x")), attached},
 		"one that says it is a primary, as a former one does": {replica(given.Writable(), given.Role("replica")), append([]string{"safety: demote b (Freeze)"}, attached...)},
+		"one whose address is another than on record":         {replica(given.Follows("x")).With(recordedAt("b", "10.9.9.9")), recorded},
 		"one that cannot get through with an old password":    {replica(given.LinkDown(0), given.LetIn(0)), attached},
 		"not one that cannot get through with the right one":  {replica(given.LinkDown(0)), nothing},
 		"not one that copies, with whatever password":         {replica(given.LetIn(0)), nothing},

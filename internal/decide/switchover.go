@@ -17,23 +17,34 @@ import (
 // anything else of the move shows in Kubernetes, since kube-proxy waits up to a second between two changes.
 func move(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) bool {
 	reason, message, target := whyMove(s, primary, p)
-	if target == nil {
+	if target == nil || movedWithin(s, betweenMoves, now, p) {
 		return false
 	}
 	next := newClaim(s, target, target.Redis.ReplicationID, now)
 	next.Attached, next.Quorum = nil, 0
+	handOver := plan.HandOver{From: plan.TargetOf(primary), To: plan.TargetOf(target)}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n != target && n.Attachable() {
-			next.Attached = append(next.Attached, claimedPod(n))
-			if n == primary || n.CaughtUp(primary) {
-				next.Quorum++
-			}
+		n := &s.Nodes[i]
+		if n == target || !n.Attachable() {
+			continue
 		}
+		next.Attached = append(next.Attached, claimedPod(n))
+		if n != primary && n.CaughtUp(primary) {
+			next.Quorum++
+		}
+	}
+	handOver.Hold, handOver.Others = holds(s, primary, target, next.Quorum, now)
+	if !handOver.Hold && primary.Attachable() {
+		next.Quorum++
 	}
 	next.Quorum = min(next.Quorum, s.Majority())
 	sortByUID(next.Attached)
-	p.Add(plan.Safety, plan.HandOver{From: plan.TargetOf(primary), To: plan.TargetOf(target)}, reason, "%s: %s is to take over from %s",
-		message, target.Pod.Name, primary.Pod.Name)
+	if target.Pod.Annotations[annotationDeletionCost] != costPrimary { // a ReplicaSet may be about to choose pods to remove
+		cost := costPrimary
+		p.Add(plan.Safety, plan.PatchPod{Pod: target.Pod.Name, UID: target.Pod.UID, Annotations: map[string]*string{annotationDeletionCost: &cost}},
+			plan.CodeMarkPod, "%s is about to be the primary", target.Pod.Name)
+	}
+	p.Add(plan.Safety, handOver, reason, "%s: %s is to take over from %s", message, target.Pod.Name, primary.Pod.Name)
 	p.Add(plan.Safety, plan.WriteClaim{Old: s.Claim, New: next}, reason, "%s: %s takes over from %s", message, target.Pod.Name, primary.Pod.Name)
 	p.Add(plan.Safety, plan.Promote{Node: plan.TargetOf(target), Epoch: next.Epoch, Quorum: next.Quorum, MaxLag: s.MaxLag()}, reason,
 		"epoch %d is %s's", next.Epoch, target.Pod.Name)
@@ -41,11 +52,51 @@ func move(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) b
 	handedOver.Nodes = slices.Clone(s.Nodes)
 	for i := range handedOver.Nodes {
 		if n := &handedOver.Nodes[i]; n.Pod.UID == primary.Pod.UID {
-			n.Redis.Role, n.Redis.PrimaryHost, n.Redis.PrimaryPort = state.RoleReplica, state.FenceHost, state.FencePort
+			n.DemotedAt = now
+			if !handOver.Hold {
+				n.Redis.Role, n.Redis.PrimaryHost, n.Redis.PrimaryPort = state.RoleReplica, state.FenceHost, state.FencePort
+			}
 		}
 	}
 	install(&handedOver, handedOver.NodeByUID(target.Pod.UID), &next, p)
 	return true
+}
+
+// holds tells whether the old primary can hold its clients' writes until the proxies lead elsewhere, in place of refusing them: so
+// many others follow the new one that it can do without the old one meanwhile, and every attached replica can be frozen; others are
+// those besides the target.
+func holds(s *state.Snapshot, primary, target *state.Node, following int32, now time.Time) (hold bool, others []plan.Target) {
+	if primary.Attachable() && following < s.Majority() || len(unfrozen(s, now)) > 0 {
+		return false, nil
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n != target && n != primary && n.Answers() && s.IsAttached(n.Pod.UID) {
+			others = append(others, plan.TargetOf(n))
+		}
+	}
+	return true, others
+}
+
+// resume lets the clients of the primary go on, where a switchover held their writes and did not come about: this operator knows that
+// of itself; of another one it shows in replicas that are frozen, or in a primary that needs fewer than are on record. It tells
+// whether that has to wait until the replicas are back, which the primary needs.
+func resume(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) (waits bool) {
+	if !primary.Held() && primary.Redis.MinReplicas >= s.Claim.Quorum && !frozenByOther(s, primary) {
+		return false
+	}
+	if left := resumeWithin - now.Sub(primary.DemotedAt); primary.Held() && s.Good(primary) < s.Claim.Quorum && left > 0 {
+		p.WakeWithin(min(left, catchUpLook))
+		return true
+	}
+	p.Add(plan.Safety, plan.Resume{Node: plan.TargetOf(primary), Epoch: s.Claim.Epoch}, plan.CodeResume, "a switchover away from %s may have begun, and did not come about", primary.Pod.Name)
+	return false
+}
+
+// frozenByOther tells whether a replica is frozen that has the data and was not the primary before.
+func frozenByOther(s *state.Snapshot, primary *state.Node) bool {
+	return slices.ContainsFunc(s.Nodes, func(n state.Node) bool {
+		return n.Pod.UID != primary.Pod.UID && n.Attachable() && n.Fenced() && n.DemotedAt.IsZero() && n.HasData(s.Claim) && s.IsAttached(n.Pod.UID)
+	})
 }
 
 // whyMove tells why the primary should be another node, and which; nil where it should not, or none is fit.
@@ -173,35 +224,40 @@ const (
 	proxiesFollow  = 1500 * time.Millisecond
 	firstClosing   = 40 * time.Millisecond
 	betweenClosing = 30 * time.Millisecond
+	// betweenMoves is from one planned move to the next: until the proxies have followed the first, and a second after the labels that
+	// change then.
+	betweenMoves = proxiesFollow + 1200*time.Millisecond
+	// resumeWithin is how long writes are held at most for replicas to come back, where a switchover did not come about.
+	resumeWithin = time.Second
 )
 
 // closeOldPrimaries closes the clients of nodes that ceased to be the primary a moment ago, again and again until the proxies lead
-// elsewhere: they would get READONLY for ever.
+// elsewhere: they would get READONLY for ever. One that held their writes is a replica from then on.
 func closeOldPrimaries(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) {
-	if !s.SliceLeadsTo(primary) {
-		return
-	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		since := now.Sub(n.DemotedAt)
-		if n == primary || !n.Answers() || n.DemotedAt.IsZero() || since >= proxiesFollow {
+		if n == primary || !n.Answers() || n.DemotedAt.IsZero() {
 			continue
 		}
-		if since < firstClosing {
-			p.WakeWithin(firstClosing - since)
-			continue
+		switch since := now.Sub(n.DemotedAt); {
+		case since >= proxiesFollow && n.Held():
+			demote(n, primary, "held its clients' writes while they were led elsewhere", p)
+		case since >= proxiesFollow:
+		case since < firstClosing || !s.SliceLeadsTo(primary):
+			p.WakeWithin(max(firstClosing-since, betweenClosing))
+		default:
+			p.Add(plan.Upkeep, plan.CloseClients{Node: plan.TargetOf(n)}, plan.CodeCloseClients, "%s is not the primary any more", n.Pod.Name)
+			p.WakeWithin(betweenClosing)
 		}
-		p.Add(plan.Upkeep, plan.CloseClients{Node: plan.TargetOf(n)}, plan.CodeCloseClients, "%s is not the primary any more", n.Pod.Name)
-		p.WakeWithin(betweenClosing)
 	}
 }
 
-// justMoved tells whether the proxies may still be following a switchover: labels and gates wait, since kube-proxy delays what
-// comes within a second of another change.
-func justMoved(s *state.Snapshot, now time.Time, p *plan.Plan) bool {
+// movedWithin tells whether the primary moved less than that long ago. The proxies may still be following: labels and gates wait, and
+// so does the next move, since kube-proxy delays what comes within a second of another change.
+func movedWithin(s *state.Snapshot, d time.Duration, now time.Time, p *plan.Plan) bool {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if left := proxiesFollow - now.Sub(n.DemotedAt); !n.DemotedAt.IsZero() && n.Answers() && left > 0 {
+		if left := d - now.Sub(n.DemotedAt); !n.DemotedAt.IsZero() && n.Answers() && left > 0 {
 			p.WakeWithin(left)
 			return true
 		}

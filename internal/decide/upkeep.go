@@ -21,12 +21,14 @@ const (
 	catchUpLook = 100 * time.Millisecond
 )
 
-// marks keeps the labels and annotations by which Kubernetes and people know a pod's role.
+// marks keeps the labels and annotations by which Kubernetes and people know a pod's role. Labels wait for the proxies to follow a
+// move; the cost moves no pod in or out of a Service, and a ReplicaSet may be about to choose.
 func marks(s *state.Snapshot, now time.Time, p *plan.Plan) {
 	primary := s.Primary()
-	if primary == nil || justMoved(s, now, p) {
+	if primary == nil {
 		return
 	}
+	moving := movedWithin(s, proxiesFollow, now, p)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		role, cost := n.Pod.Labels[cachev1.LabelRole], ""
@@ -37,7 +39,7 @@ func marks(s *state.Snapshot, now time.Time, p *plan.Plan) {
 			role = cachev1.RoleReplica
 		}
 		patch := plan.PatchPod{Pod: n.Pod.Name, UID: n.Pod.UID}
-		if role != n.Pod.Labels[cachev1.LabelRole] {
+		if role != n.Pod.Labels[cachev1.LabelRole] && !moving {
 			patch.Labels = map[string]*string{cachev1.LabelRole: &role}
 		}
 		if cost != n.Pod.Annotations[annotationDeletionCost] {

@@ -60,7 +60,7 @@ func TestGates(t *testing.T) {
 		},
 		"that of a frozen node stays open for the time of a failover": {
 			given: given.Replicated(2).Primary("a").Frozen("b"),
-			want:  []string{"safety: attach b to a (Attach)"},
+			want:  []string{"safety: let the clients of a go on (Resume)", "safety: attach b to a (Attach)"},
 		},
 		"while there is no primary the gates stay": {
 			given: given.Replicated(2).Primary("a", given.Silent(0)).Replica("b", given.LinkDown(time.Minute)),

@@ -62,6 +62,19 @@ func (m *Monitor) NoteReplication(uid types.UID, runID string, generation int64)
 	m.note(uid, runID, func(o *Observation) { o.ReplicationGeneration, o.AttachedAt = generation, time.Now() })
 }
 
+// NoteHeld keeps that this process' writes are paused from now on, since another node is to be the primary; or that they are not.
+// It is forgotten with the process, and when it becomes a primary anew.
+func (m *Monitor) NoteHeld(uid types.UID, runID string, held bool) {
+	m.note(uid, runID, func(o *Observation) {
+		switch {
+		case !held:
+			o.DemotedAt = time.Time{}
+		case o.DemotedAt.IsZero():
+			o.DemotedAt = time.Now()
+		}
+	})
+}
+
 // NoteOperatorGeneration keeps that this process' password is of another generation since the standing connection logged in: the
 // connection counts as one of that generation, and the next one tries it first. The login need not be known to Watch yet.
 func (m *Monitor) NoteOperatorGeneration(uid types.UID, runID string, generation int64) {

@@ -67,13 +67,15 @@ func (o *Observation) follow(r state.Redis, now time.Time) {
 		o.FencedSince = now
 	}
 	if r.Role != state.RolePrimary {
-		if before.Role == state.RolePrimary {
+		if before.Role == state.RolePrimary && o.DemotedAt.IsZero() {
 			o.DemotedAt = now
 		}
 		o.QuorumMark = 0
 		return
 	}
-	o.DemotedAt = time.Time{}
+	if before.Role != r.Role {
+		o.DemotedAt = time.Time{}
+	}
 	if before.Role != r.Role || before.ReplicationID != r.ReplicationID || before.MinReplicas != r.MinReplicas ||
 		before.MaxLagSeconds != r.MaxLagSeconds {
 		o.QuorumMark = r.Offset

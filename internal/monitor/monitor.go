@@ -63,8 +63,8 @@ type Observation struct {
 	OperatorGeneration int64
 	// FencedSince is when this process was first read as fenced; zero while it is not.
 	FencedSince time.Time
-	// DemotedAt is when this process was first read as a replica after it had been read as a primary; zero where it was not, or is
-	// a primary again.
+	// DemotedAt is when this process ceased to be the primary: by NoteHeld, or since it was read as a replica after it had been read
+	// as a primary. Zero where it was not so, or is the primary again.
 	DemotedAt time.Time
 	// QuorumMark is a primary's Offset in the first answer with its present MinReplicas and MaxLagSeconds; 0 of a replica. What is
 	// beyond it was acknowledged under these, if nobody but the operator changes them. A node that becomes a primary anew, or

@@ -127,7 +127,7 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 		known, seen := m.departed[pod.UID]
 		if !seen {
 			last := m.last[pod.UID]
-			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended, Graceful: last.Pod.Terminating}
+			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || o.hasEnded(pod.UID)}
 			m.departed[pod.UID] = known
 		}
 		if !known.Ended {
@@ -137,6 +137,32 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 	}
 	m.last = present
 	maps.DeleteFunc(m.departed, func(uid types.UID, _ state.Departed) bool { _, claimed := s.Departed[uid]; return !claimed })
+}
+
+// endingsKept is for how long it is kept that a pod that is gone had ended: until the next look at its resource, which comes soon.
+const endingsKept = 10 * time.Minute
+
+// PodGone takes note of how a pod was when its object went: the looks before and after may both have missed that it had ended. The
+// kubelet says so before the object goes, unless it is removed by force.
+func (o *Observer) PodGone(pod *corev1.Pod) {
+	if !finished(pod) && !podOf(pod).Container.Ended {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.Now()
+	maps.DeleteFunc(o.endings, func(_ types.UID, at time.Time) bool { return now.Sub(at) > endingsKept })
+	if o.endings == nil {
+		o.endings = map[types.UID]time.Time{}
+	}
+	o.endings[pod.UID] = now
+}
+
+func (o *Observer) hasEnded(uid types.UID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ended := o.endings[uid]
+	return ended
 }
 
 // ended remembers that the claimed process has ended: the kubelet starts the container again, and then says no more of it.
@@ -198,6 +224,12 @@ func podOf(pod *corev1.Pod) state.Pod {
 		Name: pod.Name, UID: pod.UID, IP: pod.Status.PodIP, NodeName: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time,
 		Labels: pod.Labels, Annotations: pod.Annotations, Revision: pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
 		Terminating: !pod.DeletionTimestamp.IsZero(),
+	}
+	if p.Terminating { // the timestamp is by when it shall be gone
+		p.Deleted = pod.DeletionTimestamp.Time
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+			p.Deleted = p.Deleted.Add(-time.Duration(*grace) * time.Second)
+		}
 	}
 	for _, condition := range pod.Status.Conditions {
 		isTrue := condition.Status == corev1.ConditionTrue

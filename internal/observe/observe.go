@@ -43,6 +43,8 @@ type Observer struct {
 
 	mu     sync.Mutex
 	memory map[types.NamespacedName]*memory
+	// endings are the pods that had ended when they went, and when that was.
+	endings map[types.UID]time.Time
 }
 
 // memory is what is kept of one resource between two looks.

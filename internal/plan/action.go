@@ -77,9 +77,24 @@ type Demote struct {
 	Discards int64
 }
 
-// HandOver stops the writes at the primary, waits until another node has all of them, and freezes it: then nobody is writable,
-// and the other can be claimed and promoted without loss. If that does not happen in time the primary goes on.
-type HandOver struct{ From, To Target }
+// HandOver stops the writes at the primary and waits until another node has all of them: then nobody is writable, and the other can
+// be claimed and promoted without loss. If that does not happen in time the primary goes on.
+//
+// Without Hold the primary is then frozen, and clients get READONLY there. With Hold the others and To are frozen instead, and the
+// primary holds its clients' writes until it is demoted or resumed.
+type HandOver struct {
+	From, To Target
+	Hold     bool
+	// Others are the other attached replicas.
+	Others []Target
+}
+
+// Resume ends what a hand-over with Hold began, where it did not come about: the primary needs the quorum on record again, and its
+// clients go on.
+type Resume struct {
+	Node  Target
+	Epoch int64
+}
 
 // Promote makes a node the primary: open for replicas with the password of the claim's generation, acknowledging with the
 // claim's quorum.
@@ -213,6 +228,7 @@ func (SetOperatorPassword) action() {}
 func (Freeze) action()              {}
 func (Demote) action()              {}
 func (HandOver) action()            {}
+func (Resume) action()              {}
 func (Promote) action()             {}
 func (OpenReplication) action()     {}
 func (SetQuorum) action()           {}
@@ -258,7 +274,15 @@ func (a OpenReplication) String() string { return "open " + a.Node.Pod + " for i
 func (a Demote) String() string { return "demote " + a.Node.Pod }
 
 // String tells the action in one line.
-func (a HandOver) String() string { return fmt.Sprintf("hand over from %s to %s", a.From, a.To) }
+func (a HandOver) String() string {
+	if a.Hold {
+		return fmt.Sprintf("hand over from %s to %s, holding writes", a.From, a.To)
+	}
+	return fmt.Sprintf("hand over from %s to %s", a.From, a.To)
+}
+
+// String tells the action in one line.
+func (a Resume) String() string { return "let the clients of " + a.Node.Pod + " go on" }
 
 // String tells the action in one line.
 func (a SetQuorum) String() string { return fmt.Sprintf("set quorum of %s to %d", a.Node, a.Quorum) }

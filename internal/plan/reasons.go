@@ -26,6 +26,8 @@ const (
 	CodeLeave = "Leave"
 	// CodeQuorum: how many replicas must be in sync is to change.
 	CodeQuorum = "Quorum"
+	// CodeResume: a switchover may have begun, and did not come about.
+	CodeResume = "Resume"
 	// CodeCloseClients: clients of a node that ceased to be the primary.
 	CodeCloseClients = "CloseClients"
 	// CodeFinishPromotion: the claim names a node that is not yet the primary.

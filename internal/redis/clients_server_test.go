@@ -92,6 +92,32 @@ func TestQuorumIsSetAndReadBack(t *testing.T) {
 	assert.EqualValues(t, -1, info(t, n).MaxLagSeconds)
 }
 
+// An old primary holds the writes of clients that come to it: Redis would refuse them for want of replicas, or of the role, in spite of
+// the pause.
+func TestAPauseHoldsWritesOnlyWhereNothingElseRefusesThem(t *testing.T) {
+	s := redistest.Start(t)
+	n := connect(t, s)
+	require.NoError(t, n.PauseWrites(t.Context(), 24*time.Hour))
+	require.NoError(t, n.SetQuorum(t.Context(), 1, 3))
+	assert.Contains(t, dial(t, s).ask("SET a 1"), "NOREPLICAS")
+
+	require.NoError(t, n.SetQuorum(t.Context(), 0, 3))
+	waits := dial(t, s)
+	waits.send("SET a 1")
+	waits.assertOpen()
+	require.NoError(t, n.PauseWrites(t.Context(), time.Millisecond), "a shorter one changes nothing")
+	waits.assertOpen()
+	_, err := n.KillClients(t.Context())
+	require.NoError(t, err)
+	waits.assertClosed()
+
+	require.NoError(t, n.Freeze(t.Context()))
+	assert.Contains(t, dial(t, s).ask("SET a 1"), "READONLY")
+	require.NoError(t, n.Unpause(t.Context()))
+	require.NoError(t, n.PromoteToPrimary(t.Context()))
+	assert.Equal(t, "$-1", dial(t, s).ask("GET a"), "what was held is not carried out")
+}
+
 func TestPauseHoldsWritesBack(t *testing.T) {
 	s := redistest.Start(t)
 	n, writer, reader := connect(t, s), dial(t, s), dial(t, s)

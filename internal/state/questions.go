@@ -66,6 +66,10 @@ func (n *Node) Fenced() bool {
 	return n.Redis.Role == RoleReplica && n.Redis.PrimaryHost == FenceHost && n.Redis.PrimaryPort == FencePort
 }
 
+// Held tells whether the node still says that it is the primary, and this operator holds its clients' writes while they are led
+// to another one.
+func (n *Node) Held() bool { return n.Redis.Role == RolePrimary && !n.DemotedAt.IsZero() }
+
 // Follows tells whether the node is told to copy from that one.
 func (n *Node) Follows(primary *Node) bool {
 	return n.Redis.Role == RoleReplica && n.Redis.PrimaryHost == primary.Pod.IP && n.Redis.PrimaryPort == primary.Pod.RedisPort
@@ -150,8 +154,6 @@ func (d Departed) certainlyDead(now time.Time) (why string, dead bool) {
 		return "its process ended and its pod is gone", true
 	case d.Machine == NodeHealthGone:
 		return "its pod and its machine are gone", true
-	case d.Graceful && d.Machine == NodeHealthReady:
-		return "its pod was deleted by a kubelet that reports", true
 	case d.Machine == NodeHealthReady && !d.Since.IsZero() && now.Sub(d.Since) > TerminationGrace:
 		return "its pod has long been gone from a machine that reports", true
 	}
@@ -191,7 +193,7 @@ func (s *Snapshot) Serves(n *Node) (bool, string) {
 		return false, n.whySilent()
 	case primary == nil:
 		return false, "there is no primary"
-	case n == primary:
+	case n == primary, n.Held(): // it follows as soon as its clients are gone
 		return true, ""
 	case !n.Follows(primary):
 		return false, "it does not follow the primary yet"

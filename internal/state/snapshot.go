@@ -101,11 +101,9 @@ type Existing struct {
 type Departed struct {
 	// Since is when its absence was first seen; zero while the pod exists.
 	Since time.Time
-	// Ended is true if its process was seen to have ended before the pod disappeared.
+	// Ended is true if its process had ended before the pod disappeared, as the kubelet said last. A pod that was removed by force
+	// may run on, also one that was being deleted already.
 	Ended bool
-	// Graceful is true if the pod was seen being deleted before it disappeared: then the kubelet, where it reports, has ended
-	// the process first.
-	Graceful bool
 	// Machine is what Kubernetes says of the machine that it ran on.
 	Machine NodeHealth
 }
@@ -141,7 +139,8 @@ type Node struct {
 	OperatorGeneration int64
 	// FencedSince is when this process was first seen to copy from nobody and serve nobody; zero while it is not so.
 	FencedSince time.Time
-	// DemotedAt is when this process was seen to have ceased to be a primary; zero if it never was seen so.
+	// DemotedAt is when this process ceased to be the primary: its role changed, or this operator holds its writes (Held). Zero if it
+	// never did.
 	DemotedAt time.Time
 	// QuorumMark is a primary's offset when Redis.MinReplicas was first seen at its present value: what is beyond it was
 	// acknowledged under that value.
@@ -184,8 +183,9 @@ type Pod struct {
 	Annotations map[string]string
 	// Revision is the pod template's hash; pods of one revision carry the same one.
 	Revision string
-	// Terminating is true once the pod is being deleted.
+	// Terminating is true once the pod is being deleted; Deleted is since when.
 	Terminating bool
+	Deleted     time.Time
 	// Ready is the pod's condition Ready; ContainersReady and InSync (the gate) are the two conditions that it is made of. The
 	// kubelet puts them together at its next look at the pod, which may be two seconds later.
 	Ready           bool

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -93,6 +94,32 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// proxiesRest is longer than a kube-proxy waits between two syncs: a fault that comes sooner after another change finds it late.
+const proxiesRest = 2 * time.Second
+
+// quiet waits until no Service leads anywhere else than it did some time ago.
+func (c *cluster) quiet(ctx context.Context) error {
+	var seen string
+	since := time.Now()
+	return poll(ctx, "no Service changes", settling, func(ctx context.Context) error {
+		var slices discoveryv1.EndpointSliceList
+		if err := c.List(ctx, &slices); err != nil {
+			return err
+		}
+		var now strings.Builder
+		for i := range slices.Items {
+			fmt.Fprintln(&now, slices.Items[i].UID, slices.Items[i].ResourceVersion)
+		}
+		if now.String() != seen {
+			seen, since = now.String(), time.Now()
+		}
+		if rest := time.Since(since); rest < proxiesRest {
+			return fmt.Errorf("the last change was %s ago", rest.Round(time.Millisecond))
+		}
+		return nil
+	})
 }
 
 // exec runs a command in a pod's first container and returns what it wrote to its output.

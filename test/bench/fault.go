@@ -158,6 +158,9 @@ func (r *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.kube.quiet(ctx); err != nil {
+		return err
+	}
 	pods, err := r.pods(ctx)
 	if err != nil {
 		return err

@@ -91,5 +91,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		}
 		return err
 	})
+	// A new pod in the place of the one whose container ended: the kubelet makes it wait longer each time.
+	require.NoError(t, kube.Delete(t.Context(), leader))
 	await(t, "both operators are ready", settling, kube.operatorReady)
 }

@@ -242,6 +242,7 @@ while :; do
   reply=$(printf 'SET %s:%d %d\nWAIT 1 300\n' "$prefix" $i $i | timeout 3 redis-cli --no-auth-warning -h "$host" -p "$port" 2>&1 | tr '\n' ' ')
   read -r uptime _ </proc/uptime
   echo "$i $uptime $reply"
+  sleep 0.05 # the programs that one round starts would else take a whole processor
 done`
 
 // newWriter starts a writer; it ends with the test at the latest.

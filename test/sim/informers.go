@@ -68,6 +68,9 @@ func (in *informers) catchUp(kind string) *informer {
 	for ; known.next < len(log) && time.Since(log[known.next].at) >= in.lag; known.next++ {
 		c := log[known.next]
 		if c.object == nil {
+			if pod, is := known.objects[c.name].(*corev1.Pod); is {
+				in.operator.reconciler.Observer.PodGone(pod)
+			}
 			delete(known.objects, c.name)
 			in.operator.forget(c.uid)
 			continue

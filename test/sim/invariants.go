@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -52,12 +53,18 @@ func (w *world) checkPromotion(p *process, op *operator) {
 	if w.safe {
 		w.checkNewest(p, op)
 		w.checkConfirmed(p, op)
+		return
 	}
+	has := p.ids() // BestEffort may lose what was confirmed
+	w.confirms = slices.DeleteFunc(w.confirms, func(write confirmedWrite) bool { return !has[write.id] })
 }
 
-// checkNewest: nobody is promoted without a write that another node has, plain or not, if that one could be asked.
+// checkNewest: nobody is promoted without a write that another node has, plain or not, if that one could be asked. What one has that
+// could not be asked is given up: it may be on another branch of the history by the time that one is back.
 func (w *world) checkNewest(p *process, op *operator) {
 	has := p.ids()
+	defer w.giveUp(has)
+	maps.Copy(has, w.givenUp)
 	for _, other := range w.processes() {
 		if other == p || w.object(other.pod) == nil || protocol && !w.couldAsk(op, other) {
 			continue // what Kubernetes does not know any more, nobody can ask
@@ -68,18 +75,30 @@ func (w *world) checkNewest(p *process, op *operator) {
 	}
 }
 
+// giveUp notes the writes that processes have and the one that is promoted does not.
+func (w *world) giveUp(has map[int]bool) {
+	for _, other := range w.processes() {
+		for _, e := range other.data {
+			if !has[e.id] {
+				w.givenUp[e.id] = true
+			}
+		}
+	}
+}
+
 // checkOnePrimary is the invariant I1: under Safe, there are never two processes that could confirm a write.
 //
 // A primary could if so many replicas as it needs can acknowledge to it: those with an open link, and those that are told to
 // copy from it and know the password that is in force there. Whether the network is cut just now does not matter, since it may be
-// healed before anyone acts. It needs the quorum that was last on record for it, and what it is set to by min-replicas.
+// healed before anyone acts. It needs the quorum that was last on record for it, and what it is set to by min-replicas. One that
+// holds its clients' writes confirms none; it is looked at again when it ceases to.
 func (w *world) checkOnePrimary() {
 	if !w.safe {
 		return
 	}
 	var found *process
 	for _, p := range w.processes() {
-		if !p.primary || !w.known(p) || w.couldAcknowledge(p) < max(w.quorumOf(p), p.certain()) {
+		if !p.primary || p.paused() || !w.known(p) || w.couldAcknowledge(p) < max(w.quorumOf(p), p.certain()) {
 			continue
 		}
 		if found != nil {
@@ -169,7 +188,7 @@ func (w *world) checkRecord(c *cachev1.Claim) {
 		if !p.primary || p.runID != c.RunID {
 			continue
 		}
-		if p.certain() < int(c.Quorum) {
+		if p.certain() < int(c.Quorum) && !p.paused() {
 			w.violated("quorum %d is recorded, and %s needs %d", c.Quorum, p.runID, p.certain())
 		}
 		if c.Quorum == 0 && !w.wipedAt.IsZero() {

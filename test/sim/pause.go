@@ -29,6 +29,7 @@ func (p *process) pauseWrites(d time.Duration) {
 // unpause runs what was put off, each as if it came now: a node that is no primary any more answers READONLY.
 func (p *process) unpause() {
 	p.pausedUntil = time.Time{}
+	p.world.checkOnePrimary()
 	postponed := p.postponed
 	p.postponed = nil
 	for _, do := range postponed {

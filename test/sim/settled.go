@@ -20,9 +20,15 @@ func (w *world) settled() string {
 	if r.Status.ObservedGeneration != r.Generation {
 		return "what is asked for is not taken up yet"
 	}
+	if r.Annotations[cachev1.AnnotationSwitchover] != "" {
+		return "a person's wish is not fulfilled yet"
+	}
 	primary := w.processAt(w.store.primaryAddress())
 	if primary == nil || !primary.primary || primary.runID != c.RunID {
 		return "the Service does not lead to the claimed primary"
+	}
+	if c.ReplicationID != primary.replid {
+		return "the primary's history is not on record"
 	}
 	running, revision := 0, w.revision()
 	for _, p := range w.pods {
@@ -39,6 +45,9 @@ func (w *world) settled() string {
 		running++
 		if (object.Labels[cachev1.LabelRole] == cachev1.RolePrimary) != (p.process == primary) {
 			return p.short + " bears the wrong role"
+		}
+		if alone := r.Spec.Size == 1; (object.Annotations[cachev1.AnnotationBootRole] != "") != alone {
+			return p.short + " has the wrong role to boot with"
 		}
 		if p.process != primary && (p.process.state != linkUp || p.process.upstream.from != primary) {
 			return p.short + " does not follow the primary"

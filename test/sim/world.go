@@ -47,6 +47,8 @@ type world struct {
 	acknowledged []acceptedWrite
 	confirms     []confirmedWrite
 	lastWrite    int
+	// givenUp are writes that a promotion left behind with somebody who could not be asked.
+	givenUp map[int]bool
 	// lostWrites and confirmedWrites are counted for the transcript.
 	lostWrites, confirmedWrites int
 	// troubledUntil is until when a fault other than a planned one may be at work.
@@ -68,7 +70,7 @@ type world struct {
 var key = types.NamespacedName{Namespace: "ns", Name: "r"}
 
 func newWorld(seed uint64) *world {
-	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, safe: true}
+	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), claims: map[int64]cachev1.Claim{}, givenUp: map[int]bool{}, safe: true}
 	w.store = newStore(w)
 	w.network = newNetwork(w)
 	return w

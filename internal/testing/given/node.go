@@ -130,8 +130,13 @@ func Syncing() Option {
 	return func(n *state.Node) { n.Redis.Syncing, n.Redis.LinkUp = true, false }
 }
 
-// Terminating is a pod that is being deleted.
-func Terminating() Option { return func(n *state.Node) { n.Pod.Terminating = true } }
+// Terminating is a pod that is being deleted, since a moment ago.
+func Terminating() Option { return TerminatingFor(time.Second) }
+
+// TerminatingFor is one that has been for that long.
+func TerminatingFor(d time.Duration) Option {
+	return func(n *state.Node) { n.Pod.Terminating, n.Pod.Deleted = true, Now.Add(-d) }
+}
 
 // NotReady is a pod that Kubernetes does not call ready; its gate is as it was.
 func NotReady() Option {

@@ -24,6 +24,8 @@ const dir = "/bench"
 
 func socketOf(name string) string { return dir + "/" + name + ".sock" }
 
+func logOf(name string) string { return dir + "/" + name + ".log" }
+
 type moreRequest struct {
 	Count       int
 	Within      time.Duration
@@ -45,7 +47,7 @@ func start(args []string) error {
 	if err != nil {
 		return err
 	}
-	output, err := os.Create(dir + "/" + o.name + ".log")
+	output, err := os.Create(logOf(o.name))
 	if err != nil {
 		return err
 	}

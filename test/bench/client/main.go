@@ -92,7 +92,8 @@ func finish(args []string) error {
 	}
 	var report measure.Report
 	if err := ask(*name, "/finish", request, &report); err != nil {
-		return err
+		said, _ := os.ReadFile(logOf(*name))
+		return fmt.Errorf("%w; the writer says: %.2000s", err, said)
 	}
 	return json.NewEncoder(os.Stdout).Encode(report)
 }
