@@ -111,8 +111,12 @@ verify: generate manifests ## Regenerate everything; nothing may differ from wha
 	go mod tidy -diff
 	go mod verify
 
+# What the integration tests run besides themselves.
+BUILT_FOR_INTEGRATION = parts-apiserver redis-images
+
 .PHONY: test
-test: test-unit test-sim test-integration ## Run all tests; without root all but the end-to-end ones.
+test: test-unit $(BUILT_FOR_INTEGRATION) ## Run all tests; without root all but the end-to-end ones.
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-sim test-integration # the latter mostly waits
 	@if [ -n "$${KUBECONFIG:-}" ] || { [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; }; then $(MAKE) test-e2e; \
 	else echo "test: left out test-e2e, since a local cluster takes root on Linux (sudo -E env PATH=\$$PATH make test; or set KUBECONFIG)"; \
 		[ -z "$(REQUIRE_ALL)" ]; fi
@@ -125,7 +129,7 @@ test-unit: $(CONTROLLER_GEN) ## Run the tests that need nothing but Go.
 
 .PHONY: test-sim
 test-sim: ## Run the simulation with SEEDS random schedules.
-	go test -count=1 -timeout 60m ./test/sim/...
+	nice go test -count=1 -timeout 60m ./test/sim/...
 
 .PHONY: test-sim-mutants
 test-sim-mutants: ## Break one rule at a time and check that the simulation notices (MUTANTS names some).
@@ -133,7 +137,7 @@ test-sim-mutants: ## Break one rule at a time and check that the simulation noti
 
 .PHONY: test-integration
 test-integration: export REQUIRE_REDIS := 1
-test-integration: parts-apiserver redis-images ## Run the tests against a real API server and real Redis processes.
+test-integration: $(BUILT_FOR_INTEGRATION) ## Run the tests against a real API server and real Redis processes.
 	go test -tags integration -timeout 20m $$(grep -rlE --include='*_test.go' '^//go:build.*integration|/redistest"' api cmd hack internal test | xargs dirname | sed 's,^,./,' | sort -u)
 
 .PHONY: test-e2e

@@ -125,11 +125,16 @@ func (a *Actor) resume(ctx context.Context, on *subject, action plan.Resume) err
 	return nil
 }
 
-// hasAllOf waits until the successor has all that the paused primary has.
+// hasAllOf waits until the successor has all that the paused primary has, and so have those that are to confirm what it acknowledges.
 func (a *Actor) hasAllOf(ctx context.Context, on *subject, action plan.HandOver) error {
 	offset, err := a.offset(ctx, on, action.From)
 	if err != nil {
 		return err
 	}
-	return a.reaches(ctx, on, action.To, offset)
+	for _, replica := range slices.Concat([]plan.Target{action.To}, action.Witnesses) {
+		if err := a.reaches(ctx, on, replica, offset); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -96,6 +96,8 @@ func (a *Actor) leave(ctx context.Context, on *subject, action plan.Leave) error
 func (a *Actor) lockOut(ctx context.Context, on *subject, action plan.Leave) error {
 	generation := action.New.ReplicationGeneration
 	rules := a.replicationRules(on, generation)
+	// Where this ends half way, nobody knows which password is in force; it is then set anew.
+	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, 0)
 	if err := a.onNode(ctx, action.Node, "changing the replication password of", func(ctx context.Context, n *redis.Node) error {
 		return n.SetUser(ctx, credentials.ReplicationUser, rules...)
 	}); err != nil {
@@ -103,6 +105,7 @@ func (a *Actor) lockOut(ctx context.Context, on *subject, action plan.Leave) err
 	}
 	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, generation)
 	for _, target := range action.Stay {
+		a.Nodes.NoteReplication(target.UID, target.RunID, 0)
 		if err := a.onNode(ctx, target, "changing the replication login of", func(ctx context.Context, n *redis.Node) error {
 			return a.setReplicationLogin(ctx, n, on, generation)
 		}); err != nil {

@@ -41,5 +41,8 @@ func (a *Actor) setOperatorPassword(ctx context.Context, on *subject, action pla
 		return err
 	}
 	a.Nodes.NoteOperatorGeneration(action.Node.UID, action.Node.RunID, action.Generation)
+	// What this operator set there before, another one may have set anew until now.
+	a.Nodes.NoteReplication(action.Node.UID, action.Node.RunID, 0)
+	a.Nodes.NoteAccess(action.Node.UID, action.Node.RunID, "")
 	return nil
 }

@@ -21,7 +21,7 @@ func unclaimed(s *state.Snapshot, now time.Time, p *plan.Plan) {
 		p.Block(cachev1.ReasonReplicasUnaccounted, "there is no record of who is primary, and %s may know: waiting for an answer", strings.Join(names, ", "))
 		return
 	}
-	switch primaries := successors(selfDeclared(s)); len(primaries) {
+	switch primaries := successors(s, selfDeclared(s)); len(primaries) {
 	case 0:
 		adoptBest(s, now, p)
 	case 1:
@@ -43,11 +43,12 @@ func selfDeclared(s *state.Snapshot) []*state.Node {
 	return found
 }
 
-// successors are those of the primaries that no other one took over from: whose history grew out of theirs, and has all of it.
-func successors(primaries []*state.Node) []*state.Node {
+// successors are those of the primaries that no other one took over from: nobody has a history that grew out of theirs, with all that
+// they have. (One that holds its clients' writes in a switchover still says that it is a primary.)
+func successors(s *state.Snapshot, primaries []*state.Node) []*state.Node {
 	return slices.DeleteFunc(slices.Clone(primaries), func(old *state.Node) bool {
-		return slices.ContainsFunc(primaries, func(next *state.Node) bool {
-			return next != old && next.Redis.ReplicationID2 == old.Redis.ReplicationID && old.Redis.Offset < next.Redis.SecondOffset
+		return slices.ContainsFunc(holders(s), func(next *state.Node) bool {
+			return next.Redis.ReplicationID2 == old.Redis.ReplicationID && old.Redis.Offset < next.Redis.SecondOffset
 		})
 	})
 }

@@ -58,6 +58,11 @@ func TestWithoutClaimNobodyEverHadARole(t *testing.T) {
 	}.run(t)
 }
 
+// outgrownAt is a node whose history grew out of its older one at that offset.
+func outgrownAt(offset int64) given.Option {
+	return func(n *state.Node) { n.Redis.SecondOffset = offset + 1 }
+}
+
 func TestWithoutClaimWhatIsTrueIsAdopted(t *testing.T) {
 	cases{
 		"the one primary is adopted, and nothing about it changes": {
@@ -92,11 +97,19 @@ func TestWithoutClaimWhatIsTrueIsAdopted(t *testing.T) {
 			want: []string{
 				"safety: claim epoch 1 for b (Adopt)",
 				"safety: promote b in epoch 1 (Adopt)",
-				"safety: attach a to b (Attach)",
 				"safety: lead the Service to b (LeadService)",
+				"safety: attach a to b (Attach)",
 				"safety: attach c to b (Attach)",
 				"safety: record the history of b (NewHistory)",
 			},
+		},
+		"one that a replica's history grew out of was succeeded: it holds its clients' writes in a switchover": {
+			given: given.Replicated(2).Frozen("a", given.Writable()).Frozen("b", given.Data("newer", given.History), outgrownAt(1000)).NoClaim(),
+			want:  []string{"safety: freeze a (Freeze)"},
+		},
+		"not one that has more than that": {
+			given: given.Replicated(2).Frozen("a", given.Writable()).Frozen("b", given.Data("newer", given.History), outgrownAt(900)).NoClaim(),
+			want:  []string{"safety: claim epoch 1 for a (Adopt)"},
 		},
 		"a history that grew out of the other's counts as newer than a higher offset": {
 			given: given.Replicated(2).Frozen("a", given.Offset(900)).Frozen("b", given.Offset(800), given.Data("newer", given.History)).NoClaim(),

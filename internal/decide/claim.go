@@ -12,8 +12,9 @@ import (
 
 // newClaim is the record of a new primary, with all that will be attached to it.
 //
-// The quorum is in force from its first write on: as many of those attached as have its data, up to the majority. They are back
-// within a millisecond, since they need not copy anything.
+// The quorum is in force from its first write on: as many of those attached as have all that it has, up to the majority. They are
+// back within a millisecond, since they need not copy anything. One that lacks some of its data does not count before it has
+// copied it: the writes that were confirmed before are on this one alone, and the quorum tells how many may be missed.
 func newClaim(s *state.Snapshot, n *state.Node, replicationID string, now time.Time) cachev1.Claim {
 	next := cachev1.Claim{
 		Epoch: 1, Primary: claimedPod(n), RunID: n.Redis.RunID, ReplicationID: replicationID, ReplicationGeneration: nextGeneration(s, now),
@@ -30,7 +31,7 @@ func newClaim(s *state.Snapshot, n *state.Node, replicationID string, now time.T
 			continue
 		}
 		next.Attached = append(next.Attached, claimedPod(other))
-		if other.HasData(&next) {
+		if other.HasData(&next) && other.Redis.Offset >= n.Redis.Offset {
 			followers++
 		}
 	}

@@ -42,6 +42,10 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		},
 		"the highest offset among the frozen wins": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(990)).Frozen("c", given.Offset(980)),
+			want:  failsOverAndCJoins, // what b has more, c has to copy before it counts
+		},
+		"one that has all of it is needed by its first write": {
+			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", given.Offset(990)).Frozen("c", given.Offset(990)),
 			want:  failsOverToB,
 		},
 		"a history that grew out of the recorded one counts as newer than a higher offset": {
@@ -74,7 +78,7 @@ func TestADeadPrimaryIsReplaced(t *testing.T) {
 		// were taken for empty, and an empty node emptied them.
 		"where it died before anyone had copied from it, the best of the older data go on": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older, given.Offset(990)).Frozen("c", older, given.Offset(980)).Started("d"),
-			want:  failsOver([]string{cFollows}, []string{"safety: attach d to b (Attach)"}),
+			want:  failsOver(nil, []string{cFollows, "safety: attach d to b (Attach)"}),
 		},
 		"but of older data of different histories none is chosen": {
 			given: given.Replicated(3).Primary("a", given.Ended()).Frozen("b", older).Frozen("c", given.Data("another", "")),

@@ -31,6 +31,7 @@ func move(s *state.Snapshot, primary *state.Node, now time.Time, p *plan.Plan) b
 		next.Attached = append(next.Attached, claimedPod(n))
 		if n != primary && n.CaughtUp(primary) {
 			next.Quorum++
+			handOver.Witnesses = append(handOver.Witnesses, plan.TargetOf(n))
 		}
 	}
 	handOver.Hold, handOver.Others = holds(s, primary, target, next.Quorum, now)

@@ -127,7 +127,8 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 		known, seen := m.departed[pod.UID]
 		if !seen {
 			last := m.last[pod.UID]
-			known = state.Departed{Since: o.Now(), Ended: last.Pod.Container.Ended || o.hasEnded(pod.UID)}
+			ended := last.Pod.Container.Ended && !last.Answers() // of one that answers, it is late news of the process before
+			known = state.Departed{Since: o.Now(), Ended: ended || o.hasEnded(pod.UID)}
 			m.departed[pod.UID] = known
 		}
 		if !known.Ended {
@@ -143,9 +144,10 @@ func (o *Observer) departed(ctx context.Context, s *state.Snapshot, m *memory) {
 const endingsKept = 10 * time.Minute
 
 // PodGone takes note of how a pod was when its object went: the looks before and after may both have missed that it had ended. The
-// kubelet says so before the object goes, unless it is removed by force.
+// kubelet says so, for good, before the object goes, unless it is removed by force (since Kubernetes 1.27). That a container had
+// ended would not be enough: it may have been started again since.
 func (o *Observer) PodGone(pod *corev1.Pod) {
-	if !finished(pod) && !podOf(pod).Container.Ended {
+	if !finished(pod) {
 		return
 	}
 	o.mu.Lock()

@@ -85,8 +85,9 @@ type Demote struct {
 type HandOver struct {
 	From, To Target
 	Hold     bool
-	// Others are the other attached replicas.
-	Others []Target
+	// Others are the other attached replicas; Witnesses those of them that count for the quorum of the successor, and have to have all
+	// that it has.
+	Others, Witnesses []Target
 }
 
 // Resume ends what a hand-over with Hold began, where it did not come about: the primary needs the quorum on record again, and its

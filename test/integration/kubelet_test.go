@@ -401,8 +401,11 @@ func (p *playedPod) status() *corev1.PodStatus {
 		Phase: corev1.PodRunning, HostIP: "10.77.0.1", PodIP: p.ip, PodIPs: []corev1.PodIP{{IP: p.ip}},
 		ContainerStatuses: []corev1.ContainerStatus{container},
 	}
-	if p.run == nil && p.last == nil {
+	switch {
+	case p.run == nil && p.last == nil:
 		status.Phase = corev1.PodPending
+	case p.run == nil && p.pod.DeletionTimestamp != nil:
+		status.Phase = corev1.PodSucceeded // for good
 	}
 	ready := p.ready
 	for _, gate := range p.pod.Spec.ReadinessGates {

@@ -65,6 +65,7 @@ var faultsOfTheProtocol = []fault{
 	{weight: 2, strike: (*world).wipeStatus},
 	{weight: 3, strike: (*world).askForSwitchover, planned: true},
 	{weight: 2, strike: (*world).drain, planned: true},
+	{weight: 1, strike: (*world).switchoverAndUnpause},
 	{weight: 2, strike: (*world).crashPrimaryAndCutReplica},
 	{weight: 3, strike: (*world).slowReplica},
 	{weight: 3, strike: (*world).loneHolder},

@@ -18,6 +18,21 @@ func (w *world) askForSwitchover() {
 	w.change(func(r *cachev1.RedisCluster) { r.Annotations = map[string]string{cachev1.AnnotationSwitchover: p.name} })
 }
 
+// switchoverAndUnpause is one where somebody ends the pause of the old primary by hand: plain writes there are lost then, and nothing
+// may be confirmed.
+func (w *world) switchoverAndUnpause() {
+	w.askForSwitchover()
+	w.strike(w.between(10*time.Millisecond, 1400*time.Millisecond), func() {
+		claim := w.claim()
+		for _, p := range w.processes() {
+			if p.primary && p.paused() && claim != nil && claim.RunID != p.runID && w.quorumOf(p) > 0 {
+				w.tell("person: ends the pause of %s", p.runID)
+				p.take(p.unpause)
+			}
+		}
+	})
+}
+
 // drain cordons a machine and evicts what is on it, one pod at a time as the disruption budget allows.
 func (w *world) drain() {
 	m := w.someMachine()

@@ -129,6 +129,9 @@ func (w *world) podStatus(p *pod) {
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 	}
 	next.Status.Phase = corev1.PodRunning
+	if p.terminating && p.process == nil {
+		next.Status.Phase = corev1.PodSucceeded
+	}
 	next.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 	setCondition(next, corev1.ContainersReady, p.probe())
 	setCondition(next, corev1.PodReady, p.probe() && condition(next, cachev1.GateInSync))

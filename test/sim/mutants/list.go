@@ -96,6 +96,38 @@ var mutants = []mutant{
 		new:  `"freezing", func(ctx context.Context, n *redis.Node) error { return nil })`,
 	},
 	{
+		name: "hold-without-freeze", rule: "while an old primary holds writes, nobody can confirm one there",
+		file: "internal/act/protocol_switchover.go",
+		old:  `		if err := a.freeze(ctx, plan.Freeze{Node: replica}); err != nil {`,
+		new:  `		if err := error(nil); err != nil || replica.Pod == "" {`,
+	},
+	{
+		name: "hold-for-a-moment", rule: "an old primary holds writes until an operator ends that",
+		file: "internal/act/protocol_switchover.go",
+		old:  `	holdTime = 24 * time.Hour`,
+		new:  `	holdTime = 300 * time.Millisecond`,
+	},
+	{
+		name: "resume-without-quorum", rule: "a primary that goes on needs the quorum on record",
+		file: "internal/act/protocol_switchover.go",
+		old:  `		if heard.Redis.MinReplicas < claim.Quorum {`,
+		new:  `		if false && heard.Redis.MinReplicas < claim.Quorum {`,
+	},
+	{
+		name: "doubt-forgotten", rule: "a claim in doubt is settled before roles are touched",
+		file:  "internal/act/act.go",
+		old:   `	if lane == plan.Safety {`,
+		new:   `	if false && lane == plan.Safety {`,
+		seeds: 3000,
+	},
+	{
+		name: "old-address", rule: "an attached pod that has another address is put on record anew",
+		file:  "internal/decide/roles.go",
+		old:   `c.Attached[i].UID == n.Pod.UID && c.Attached[i].IP == n.Pod.IP {`,
+		new:   `c.Attached[i].UID == n.Pod.UID {`,
+		seeds: 3000,
+	},
+	{
 		name: "no-pause", rule: "writes are paused while the successor catches up",
 		file: "internal/act/protocol_switchover.go",
 		old:  `return n.PauseWrites(ctx, pauseTime)`,

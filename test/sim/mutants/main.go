@@ -33,7 +33,7 @@ type mutant struct {
 	new  string
 	// by is what the violation must say, a regular expression; empty for what most rules protect (judged).
 	by string
-	// seeds is within how many schedules the simulation must fail; 0 is 400.
+	// seeds is within how many schedules the simulation must fail; 0 is 1000.
 	seeds int
 }
 
@@ -42,9 +42,9 @@ type mutant struct {
 const judged = `I1|I2|recorded|promoted|copies all|told to copy|loses|on record|Service is led|gate|belongs to|follows on|differ`
 
 const (
-	defaultSeeds = 400
+	defaultSeeds = 1000
 	// chunk is how many schedules run before it is asked whether one has failed.
-	chunk = 50
+	chunk = 100
 )
 
 func main() {
