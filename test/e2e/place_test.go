@@ -34,8 +34,6 @@ const (
 type place struct {
 	t    *testing.T
 	name string
-
-	clientReady bool
 }
 
 // newPlace makes a namespace; it is removed with all in it when the test ends. A test that failed tells what was in it.

@@ -10,29 +10,45 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "example.com/redis-operator/api/v1"
 )
 
-// clientPod is the pod in which the clients run: inside the cluster, where Services' names and addresses mean something.
-const clientPod = "client"
+// clients is the pod in which all tests' clients run: inside the cluster, where Services' names and addresses mean something.
+var clients struct {
+	sync.Mutex
+	pod client.ObjectKey
+}
 
 // login is whom a client logs in as. The password goes by the standard input, so that it is in no list of arguments.
 const login = `IFS= read -r password; if [ -n "$password" ]; then export REDISCLI_AUTH="$password"; fi; `
 
-// awaitClient makes the pod in which clients run, once.
+// awaitClient makes the pod in which clients run, once for all tests: another pod for each would be a quarter of all that start.
 func (p *place) awaitClient() client.ObjectKey {
 	p.t.Helper()
-	if p.clientReady {
-		return p.key(clientPod)
+	clients.Lock()
+	defer clients.Unlock()
+	if clients.pod.Name == "" {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-clients-", Labels: map[string]string{testLabel: "clients"}}}
+		p.create(namespace)
+		clients.pod = p.makeClient(namespace.Name)
 	}
-	p.create(&corev1.Pod{
-		ObjectMeta: at(p.name, clientPod),
+	return clients.pod
+}
+
+// makeClient makes such a pod in a namespace.
+func (p *place) makeClient(namespace string) client.ObjectKey {
+	p.t.Helper()
+	key := client.ObjectKey{Namespace: namespace, Name: "client"}
+	pod := &corev1.Pod{
+		ObjectMeta: at(key.Namespace, key.Name),
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
 				Name: "client", Image: image, Command: []string{"sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"},
@@ -43,15 +59,18 @@ func (p *place) awaitClient() client.ObjectKey {
 			},
 			TerminationGracePeriodSeconds: new(int64(0)),
 		},
+	}
+	await(p.t, "the clients' pod can be made", settling, func(ctx context.Context) error {
+		return kube.Create(ctx, pod) // a new namespace has its service account a moment later
 	})
-	await(p.t, "the clients' pod is ready", settling, func(context.Context) error {
-		if pod := p.pod(clientPod); !podReady(pod) {
-			return fmt.Errorf("it is %s", pod.Status.Phase)
+	await(p.t, "the clients' pod is ready", settling, func(ctx context.Context) error {
+		err := kube.Get(ctx, key, pod)
+		if err == nil && !podReady(pod) {
+			err = fmt.Errorf("it is %s", pod.Status.Phase)
 		}
-		return nil
+		return err
 	})
-	p.clientReady = true
-	return p.key(clientPod)
+	return key
 }
 
 // server is a Redis as a client reaches it: from which pod, by which name and port, with which password.
@@ -67,7 +86,7 @@ type server struct {
 // service is a Service of a resource, as a client in the cluster sees it.
 func (p *place) service(name, password string) server {
 	p.t.Helper()
-	return server{from: p.awaitClient(), host: name, port: 6379, password: password}
+	return server{from: p.awaitClient(), host: name + "." + p.name + ".svc", port: 6379, password: password}
 }
 
 // node is one pod's own Redis, asked from inside the pod.

@@ -55,7 +55,7 @@ func TestSampleByKubectl(t *testing.T) {
 	}), "no pod of the resource is left")
 	require.NoError(t, poll(t.Context(), 20*time.Second, func(context.Context) error {
 		if left := slices.DeleteFunc(p.inventory(t.Context()), func(o string) bool {
-			return slices.Contains(before, o) || o == "Pod client" || o == "ConfigMap kube-root-ca.crt" || o == "ServiceAccount default" // a namespace's own come late
+			return slices.Contains(before, o) || o == "ConfigMap kube-root-ca.crt" || o == "ServiceAccount default" // a namespace's own come late
 		}); len(left) > 0 {
 			return fmt.Errorf("left are %v", left)
 		}
